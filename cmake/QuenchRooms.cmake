@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# A room is a folder of src/ and one object library. tools/check_layers keeps the direction.
+
+add_library(quench_options INTERFACE)
+target_compile_options(quench_options INTERFACE -Wall -Wextra -Wconversion -Wshadow)
+target_include_directories(quench_options INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+if(QUENCH_WERROR)
+  target_compile_options(quench_options INTERFACE -Werror)
+endif()
+
+# quench_add_room(<name> SOURCES <files> [LIBRARIES <targets>]): LIBRARIES are third-party ones.
+function(quench_add_room name)
+  cmake_parse_arguments(room "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_library(quench_${name} OBJECT ${room_SOURCES})
+  target_link_libraries(quench_${name} PRIVATE quench_options fmt::fmt ${room_LIBRARIES})
+  target_link_libraries(quench PRIVATE quench_${name} ${room_LIBRARIES})
+endfunction()
+
+# quench_add_module(<name> SOURCES <files> LIBRARIES <targets>): a part that is loaded on first use.
+function(quench_add_module name)
+  cmake_parse_arguments(module "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_library(quench_${name} MODULE ${module_SOURCES})
+  target_link_libraries(quench_${name} PRIVATE quench_options quench fmt::fmt ${module_LIBRARIES})
+  install(TARGETS quench_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/quench)
+endfunction()

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples for calibration and evaluation: where they come from and how they are prepared.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quench/context.h"
+#include "quench/graph.h"
+#include "quench/tensor.h"
+
+namespace quench {
+
+/// The order of colour planes that a model was trained on.
+enum class ColorOrder { Rgb, Bgr, Gray };
+enum class ResizeMethod { Linear, Nearest, Cubic };
+/// Whether normalisation comes after resizing and cropping (ImageNet) or before (converter_lite).
+enum class NormalizeOrder { Last, First };
+
+struct ImageSize {
+  int width = 0;
+  int height = 0;
+};
+
+/// How an image becomes a tensor. Mean and std are on the 0..255 scale, one value a channel.
+struct ImageOptions {
+  ColorOrder color = ColorOrder::Rgb;
+  std::optional<ImageSize> resize;         ///< to exactly this size
+  std::optional<int> resize_shorter;       ///< the shorter side to this, keeping the ratio
+  std::optional<ImageSize> resize_fit;     ///< to this height keeping the ratio, padded on the right
+  ResizeMethod method = ResizeMethod::Linear;
+  std::optional<ImageSize> center_crop;
+  std::vector<double> mean;
+  std::vector<double> std;
+  NormalizeOrder normalize = NormalizeOrder::Last;
+};
+
+/// What to read. `path` is one path, or `input:path` pairs separated by commas.
+struct DataOptions {
+  std::string path;
+  std::string labels;      ///< file of "name index" lines, or .npy; empty: none, or the format's own
+  std::int64_t limit = 0;  ///< 0: all
+  ImageOptions image;
+};
+
+/// One sample: a tensor without or with a batch dimension of 1 for each model input.
+struct Sample {
+  TensorMap inputs;
+  std::int64_t label = -1;
+  std::string name;  ///< the file, or file#index
+};
+
+/// A sequence of samples that can be read again from the start.
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+  virtual std::int64_t size() const = 0;
+  virtual bool has_labels() const = 0;
+  /// Sample `index`; throws Error(BadData) that names the file.
+  virtual Sample read(std::int64_t index) = 0;
+};
+
+/// Opens a source that fits the model's inputs; the kind is told from the path and its contents.
+std::unique_ptr<SampleSource> open_data(const DataOptions& options,
+                                        const std::vector<Value>& model_inputs,
+                                        const Context& context = {});
+
+/// Samples put together along the first dimension.
+struct Batch {
+  TensorMap inputs;
+  std::vector<std::int64_t> labels;
+  std::vector<std::string> names;
+  std::int64_t size() const noexcept { return static_cast<std::int64_t>(names.size()); }
+};
+
+/// Reads a source ahead on a thread of its own and hands out batches in order.
+class BatchReader {
+ public:
+  BatchReader(SampleSource& source, std::int64_t batch_size, const Context& context = {});
+  ~BatchReader();
+  BatchReader(const BatchReader&) = delete;
+  BatchReader& operator=(const BatchReader&) = delete;
+  /// The next batch, or nothing at the end; an error of the reading thread is thrown here.
+  std::optional<Batch> next();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Reads one tensor from an .npy file, or one member of an .npz file ("file.npz:member").
+Tensor read_npy(const std::string& path);
+void write_npy(const Tensor& tensor, const std::string& path);
+
+/// Data options from the `[data_preprocess_param]` section of an INI file.
+DataOptions read_data_section(const std::string& ini_path);
+
+}  // namespace quench

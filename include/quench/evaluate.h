@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The jobs behind the commands: describe, evaluate, compare and time models.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "quench/data.h"
+#include "quench/session.h"
+
+namespace quench {
+
+/// What `quench inspect` shows.
+struct ModelSummary {
+  std::string path;
+  std::int64_t bytes_on_disk = 0;
+  std::int64_t ir_version = 0;
+  std::map<std::string, std::int64_t> opsets;
+  std::string producer;
+  std::vector<Value> inputs;
+  std::vector<Value> outputs;
+  std::map<std::string, std::int64_t> op_counts;  ///< "Conv", "com.microsoft.FusedConv"
+  std::int64_t num_nodes = 0;
+  std::int64_t num_parameters = 0;
+  struct WeightBytes {
+    std::int64_t tensors = 0;
+    std::int64_t elements = 0;
+    std::int64_t bytes = 0;
+  };
+  std::map<std::string, WeightBytes> weights_by_type;
+  std::vector<UnsupportedNode> unsupported;
+};
+ModelSummary inspect(const std::string& path);
+
+/// How `evaluate` and `compare` run.
+struct EvaluateOptions {
+  DataOptions data;
+  std::vector<std::string> metrics;  ///< empty: top1 and top5 with labels, else the reference ones
+  std::string reference;             ///< a model whose outputs are the expected ones
+  std::int64_t batch = 8;
+};
+
+/// Metric values of one output (or, for `compare`, of one layer).
+struct OutputScores {
+  std::string output;
+  std::map<std::string, double> scores;
+};
+struct EvaluateResult {
+  std::int64_t samples = 0;
+  double seconds = 0;
+  std::vector<OutputScores> outputs;
+};
+EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& options,
+                        const Context& context = {});
+
+struct CompareResult {
+  std::int64_t samples = 0;
+  std::vector<OutputScores> outputs;
+  std::vector<OutputScores> layers;  ///< values that both models have under one name
+};
+CompareResult compare(const std::string& path_a, const std::string& path_b,
+                      const EvaluateOptions& options, const Context& context = {});
+
+struct BenchOptions {
+  std::int64_t batch = 1;
+  int warmup = 3;
+  int runs = 30;
+  double max_seconds = 10;           ///< stops early after at least 3 runs
+  std::map<std::string, Shape> shapes;  ///< by input, where the model leaves dimensions open
+};
+struct BenchResult {
+  std::string model;
+  std::int64_t batch = 0;
+  int threads = 0;
+  int runs = 0;
+  double median_ms = 0;
+  double p95_ms = 0;
+  double min_ms = 0;
+  double samples_per_second = 0;
+  double load_ms = 0;         ///< from file to a session that is ready
+  double peak_rss_mb = 0;     ///< above what the process held before the model was loaded
+};
+BenchResult bench(const std::string& model_path, const BenchOptions& options,
+                  const Context& context = {});
+
+}  // namespace quench

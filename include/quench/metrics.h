@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers that say how good or how alike tensors are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "quench/tensor.h"
+
+namespace quench {
+
+/// A metric of the list that `quench list metrics` shows.
+struct MetricInfo {
+  std::string_view name;
+  std::string_view summary;
+  bool needs_labels;
+  bool higher_is_better;
+};
+std::span<const MetricInfo> all_metrics() noexcept;
+
+/// Collects a metric over batches. Made by `make_metric`.
+class Metric {
+ public:
+  virtual ~Metric() = default;
+  /// `actual` is the output under test; `expected` is the reference's output, or the labels (int64).
+  virtual void add(const Tensor& actual, const Tensor& expected) = 0;
+  virtual double value() const = 0;
+};
+/// Throws Error(Usage) with the nearest name when there is no such metric.
+std::unique_ptr<Metric> make_metric(std::string_view name);
+
+}  // namespace quench

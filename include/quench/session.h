@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a model. The engine behind it is a module that is loaded when the first session opens.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "quench/context.h"
+#include "quench/model.h"
+
+namespace quench {
+
+/// How a session prepares a model.
+struct SessionOptions {
+  /// Values, besides the graph's outputs, that runs may ask for or start from. Fusion respects them.
+  std::vector<std::string> taps;
+  /// Every value is a tap: exact, and slower.
+  bool tap_all = false;
+  /// Plain kernels, no fusion, no oneDNN: what the fast ones are checked against.
+  bool reference = false;
+};
+
+/// A node that the engine cannot run, and why.
+struct UnsupportedNode {
+  std::string node;
+  std::string op_type;
+  std::string reason;
+};
+
+/// A model made ready to run. Runs of one session must not overlap.
+class Session {
+ public:
+  /// Throws Error(Unsupported) that lists every node the engine cannot run.
+  Session(const Model& model, const SessionOptions& options = {}, const Context& context = {});
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  /// Computes `wanted` (default: the graph's outputs) from `feeds`. A feed may be any input or
+  /// tap; only what lies between feeds and wanted values is computed.
+  TensorMap run(const TensorMap& feeds, std::span<const std::string> wanted = {});
+
+  /// The values a plain run must be fed with, with their types.
+  const std::vector<Value>& inputs() const noexcept;
+  const std::vector<Value>& outputs() const noexcept;
+
+  /// The implementation, made by the engine module.
+  class Impl;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Every node of the model that the engine cannot run; empty means a session would open.
+/// Answers from the operator tables alone, without loading the engine.
+std::vector<UnsupportedNode> find_unsupported(const Model& model);
+
+/// Loads the engine now, so that what follows does not include it (timing, memory).
+void load_engine(const Context& context = {});
+
+}  // namespace quench
