@@ -28,9 +28,9 @@ struct ImageSize {
 /// How an image becomes a tensor. Mean and std are on the 0..255 scale, one value a channel.
 struct ImageOptions {
   ColorOrder color = ColorOrder::Rgb;
-  std::optional<ImageSize> resize;         ///< to exactly this size
-  std::optional<int> resize_shorter;       ///< the shorter side to this, keeping the ratio
-  std::optional<ImageSize> resize_fit;     ///< to this height keeping the ratio, padded on the right
+  std::optional<ImageSize> resize;      ///< to exactly this size
+  std::optional<int> resize_shorter;    ///< the shorter side to this, keeping the ratio
+  std::optional<ImageSize> resize_fit;  ///< to this height keeping the ratio, padded on the right
   ResizeMethod method = ResizeMethod::Linear;
   std::optional<ImageSize> center_crop;
   std::vector<double> mean;
@@ -41,7 +41,7 @@ struct ImageOptions {
 /// What to read. `path` is one path, or `input:path` pairs separated by commas.
 struct DataOptions {
   std::string path;
-  std::string labels;      ///< file of "name index" lines, or .npy; empty: none, or the format's own
+  std::string labels;  ///< file of "name index" lines, or .npy; empty: none, or the format's own
   std::int64_t limit = 0;  ///< 0: all
   ImageOptions image;
 };

@@ -66,7 +66,7 @@ struct BenchOptions {
   std::int64_t batch = 1;
   int warmup = 3;
   int runs = 30;
-  double max_seconds = 10;           ///< stops early after at least 3 runs
+  double max_seconds = 10;              ///< stops early after at least 3 runs
   std::map<std::string, Shape> shapes;  ///< by input, where the model leaves dimensions open
 };
 struct BenchResult {
@@ -78,8 +78,8 @@ struct BenchResult {
   double p95_ms = 0;
   double min_ms = 0;
   double samples_per_second = 0;
-  double load_ms = 0;         ///< from file to a session that is ready
-  double peak_rss_mb = 0;     ///< above what the process held before the model was loaded
+  double load_ms = 0;      ///< from file to a session that is ready
+  double peak_rss_mb = 0;  ///< above what the process held before the model was loaded
 };
 BenchResult bench(const std::string& model_path, const BenchOptions& options,
                   const Context& context = {});

@@ -97,9 +97,10 @@ class Graph {
 struct Uses {
   explicit Uses(const Graph& graph);
 
-  std::vector<NodeId> producer;                ///< by value; -1: none
-  std::vector<std::vector<NodeId>> consumers;  ///< by value; a node that reads it twice is there twice
-  std::vector<bool> is_output;                 ///< by value: it leaves the graph
+  std::vector<NodeId> producer;  ///< by value; -1: none
+  std::vector<std::vector<NodeId>>
+      consumers;                ///< by value; a node that reads it twice is there twice
+  std::vector<bool> is_output;  ///< by value: it leaves the graph
   /// The one node that reads the value, or -1 when there are several or it leaves the graph.
   NodeId only_consumer(ValueId id) const;
 };

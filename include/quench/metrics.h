@@ -25,7 +25,8 @@ std::span<const MetricInfo> all_metrics() noexcept;
 class Metric {
  public:
   virtual ~Metric() = default;
-  /// `actual` is the output under test; `expected` is the reference's output, or the labels (int64).
+  /// `actual` is the output under test; `expected` is the reference's output, or the labels
+  /// (int64).
   virtual void add(const Tensor& actual, const Tensor& expected) = 0;
   virtual double value() const = 0;
 };

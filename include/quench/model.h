@@ -16,7 +16,7 @@ struct Function {
   std::string name;
   std::string domain;
   std::string overload;
-  std::vector<std::string> attributes;         ///< without a default
+  std::vector<std::string> attributes;  ///< without a default
   std::vector<Attribute> attribute_defaults;
   std::map<std::string, std::int64_t> opsets;  ///< by domain
   Graph body;
@@ -60,7 +60,8 @@ struct SaveOptions {
 
 /// Reads a model file; its weights stay mapped, not copied.
 Model load(const std::string& path);
-/// Writes a model: to a temporary file, read again, then renamed. A failure leaves `path` as it was.
+/// Writes a model: to a temporary file, read again, then renamed. A failure leaves `path` as it
+/// was.
 void save(const Model& model, const std::string& path, const SaveOptions& options = {});
 
 }  // namespace quench

@@ -41,8 +41,8 @@ class GraphBox {
 /// A named constant of a node. monostate: `foreign` holds it as the format wrote it.
 struct Attribute {
   using Data = std::variant<std::monostate, std::int64_t, float, std::string, Tensor, GraphBox,
-                            std::vector<std::int64_t>, std::vector<float>,
-                            std::vector<std::string>, std::vector<Tensor>, std::vector<GraphBox>>;
+                            std::vector<std::int64_t>, std::vector<float>, std::vector<std::string>,
+                            std::vector<Tensor>, std::vector<GraphBox>>;
   std::string name;
   Data data;
   std::string reference;  ///< inside a function: the caller's attribute that stands here

@@ -14,7 +14,8 @@ namespace quench {
 
 /// How a session prepares a model.
 struct SessionOptions {
-  /// Values, besides the graph's outputs, that runs may ask for or start from. Fusion respects them.
+  /// Values, besides the graph's outputs, that runs may ask for or start from. Fusion respects
+  /// them.
   std::vector<std::string> taps;
   /// Every value is a tap: exact, and slower.
   bool tap_all = false;
