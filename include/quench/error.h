@@ -17,6 +17,7 @@ enum class ErrorKind {
   Unsupported,  ///< valid, but Quench cannot do it
   Io,           ///< the operating system refused a file
   Internal,     ///< our own mistake
+  Cancelled,    ///< the caller asked to stop
 };
 
 /// Thrown by every public function that fails. Nothing else leaves the library.

@@ -111,6 +111,10 @@ std::string label(const Graph& graph, const Node& node);
 void compact(Graph& graph, const std::vector<bool>& dead_nodes);
 /// Makes every reader of `from`, the graph's outputs included, read `to`.
 void replace_uses(Graph& graph, ValueId from, ValueId to);
+/// The graphs inside a node's attributes.
+std::vector<const Graph*> subgraphs(const Node& node);
+/// Names of outer values that the graphs inside a node read, at any depth.
+std::vector<std::string> captured_names(const Node& node);
 /// Calls `visit` for the graph and, outer first, every graph inside its attributes.
 void for_each_graph(const Graph& graph, const std::function<void(const Graph&)>& visit);
 
