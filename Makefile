@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of everyday work. `make help` lists them; each installs what it needs.
+SHELL := /bin/sh
+.DEFAULT_GOAL := build
+
+# The engine's files take up to 2 GB each to compile.
+MEMORY_JOBS := $(shell awk '/^MemAvailable/ { n = int($$2 / 2000000); print (n < 1) ? 1 : n }' /proc/meminfo)
+CORES := $(shell nproc)
+JOBS ?= $(shell [ $(CORES) -lt $(MEMORY_JOBS) ] && echo $(CORES) || echo $(MEMORY_JOBS))
+CMAKE_ARGS ?= $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+# Seconds that each fuzzing harness runs.
+FUZZ_SECONDS ?= 300
+CPP_FILES = git ls-files '*.h' '*.cpp'
+
+.PHONY: build demo test fast bench conformance format lint tidy asan fuzz venv clean help
+.PHONY: deps deps-test deps-develop all-release
+
+build: deps  ## build the program: build/release/quench
+	cmake --preset release $(CMAKE_ARGS)
+	cmake --build --preset release -j $(JOBS) --target programs
+
+demo: build  ## evaluate and time a small network, and print a table
+	build/release/quench demo
+
+all-release: deps-test
+	cmake --preset release $(CMAKE_ARGS)
+	cmake --build --preset release -j $(JOBS)
+
+test: all-release venv  ## build and run every test
+	ctest --preset release -j $(JOBS)
+
+fast: all-release  ## build and run the tests that take less than 2 minutes together
+	ctest --preset release -j $(JOBS) -L fast
+
+conformance: all-release  ## run the test cases of the ONNX project
+	build/release/tests/conformance_test
+
+bench: all-release venv  ## time ours beside ONNX Runtime
+	bench/run.sh
+
+format: deps-test  ## format every C++ file
+	$(CPP_FILES) | xargs clang-format -i
+
+lint: all-release deps-develop  ## check format, text, sizes and layers, then run clang-tidy
+	ctest --preset release -L fast -R '^check_'
+	scripts/tidy.py build/release -j $(CORES)
+
+tidy: deps-develop  ## run clang-tidy over every file, the engine too
+	cmake --preset tidy $(CMAKE_ARGS)
+	cmake --build --preset tidy -j $(JOBS)
+
+asan: deps-test deps-develop  ## run the tests under AddressSanitizer and UBSan
+	cmake --preset asan $(CMAKE_ARGS)
+	cmake --build --preset asan -j $(JOBS)
+	ctest --preset asan -j $(JOBS) -LE 'roundtrip|conformance'
+
+fuzz: deps-develop  ## run each fuzzing harness for FUZZ_SECONDS seconds
+	cmake --preset fuzz $(CMAKE_ARGS)
+	cmake --build --preset fuzz -j $(JOBS)
+	fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+
+deps:
+	@scripts/install_deps.sh build
+
+deps-test:
+	@scripts/install_deps.sh build test
+
+deps-develop:
+	@scripts/install_deps.sh build develop
+
+venv:  ## make .venv with ONNX Runtime, which checks our output
+	@scripts/make_venv.sh
+
+clean:  ## remove everything that was built
+	rm -rf build .venv
+
+help:  ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the #include lines: a room sees only rooms before it, and few see third-party code."""
+import re
+import sys
+
+import sources
+
+# A room may include itself and the rooms before it.
+ROOMS = [
+    "base", "tensor", "quant", "ir", "ops", "formats", "passes", "data", "exec", "observe",
+    "metrics", "plan", "calibrate", "tune", "qat", "lower", "analyze", "report", "pipeline",
+]
+# The room that each public header belongs to.
+PUBLIC_HEADERS = {
+    "error": "base", "context": "base", "dtype": "tensor", "tensor": "tensor", "node": "ir",
+    "graph": "ir", "model": "ir", "data": "data", "session": "exec", "metrics": "metrics",
+    "evaluate": "pipeline",
+}
+# Third-party headers by how their name begins, and the places that may include them.
+THIRD_PARTY = {
+    "torch/": ["src/exec/", "src/qat/", "examples/"],
+    "ATen/": ["src/exec/", "src/qat/"],
+    "c10/": ["src/exec/", "src/qat/"],
+    "dnnl": ["src/exec/"],
+    "oneapi/dnnl/": ["src/exec/"],
+    "google/protobuf/": ["src/formats/"],
+    "opencv2/": ["src/data/images"],
+    "nlohmann/": ["cli/", "src/report/", "src/pipeline/", "src/base/json"],
+    "CLI/": ["cli/"],
+    "fmt/": ["src/", "cli/"],
+    "zip.h": ["src/data/"],
+    "zlib.h": ["src/data/"],
+}
+# Folders of the C library and the kernel.
+SYSTEM_FOLDERS = {"sys", "linux", "arpa", "netinet"}
+# Tests, benchmarks and fuzzing may look anywhere.
+CHECKED = ("include/quench/", "src/", "cli/", "examples/")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def room_of(path):
+    """The room of a file under src/ or include/quench/, or None."""
+    parts = path.split("/")
+    if path.startswith("include/quench/"):
+        return PUBLIC_HEADERS.get(parts[-1].removesuffix(".h"))
+    return parts[1] if path.startswith("src/") and len(parts) > 2 else None
+
+
+def judge_third_party(path, header):
+    for prefix, places in THIRD_PARTY.items():
+        if header.startswith(prefix):
+            if any(path.startswith(place) for place in places):
+                return None
+            return f"<{header}> may be included only by {', '.join(places)}"
+    folder = header.split("/")[0] if "/" in header else None
+    if folder and folder not in SYSTEM_FOLDERS:
+        return f"<{header}> is not in the table of third-party headers (tools/check_layers.py)"
+    return None
+
+
+def judge_quench(path, header, root):
+    """What is wrong with a quoted include, or None."""
+    if header.startswith("quench/"):
+        target = PUBLIC_HEADERS.get(header.removeprefix("quench/").removesuffix(".h"))
+        if target is None:
+            return f'"{header}" is not in the table of public headers (tools/check_layers.py)'
+    elif header.split("/")[0] in ROOMS:
+        target = header.split("/")[0]
+        if not path.startswith("src/"):
+            return f'"{header}" is private to the library; only "quench/*.h" may be included here'
+    else:
+        beside = root / path.rsplit("/", 1)[0] / header
+        own = root / header
+        if header.endswith(".pb.h") and path.startswith("src/formats/"):
+            return None
+        inside = own.exists() and header.split("/")[0] == path.split("/")[0]
+        return None if beside.exists() or inside else f'"{header}" is found nowhere'
+    room = room_of(path)
+    if room in ROOMS and ROOMS.index(target) > ROOMS.index(room):
+        return f'"{header}" belongs to room {target}, which comes after {room}'
+    return None
+
+
+def check_file(path, root):
+    if path.startswith(("include/quench/", "src/")) and path.count("/") > 1:
+        if room_of(path) not in ROOMS:
+            yield f"{path}: belongs to no room; add it to tools/check_layers.py"
+            return
+    for number, line in enumerate((root / path).read_text().splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        if match[1] == "<":
+            problem = judge_third_party(path, match[2])
+        elif path.startswith("include/") and not match[2].startswith("quench/"):
+            problem = f'a public header may not include "{match[2]}"'
+        else:
+            problem = judge_quench(path, match[2], root)
+        if problem:
+            yield f"{path}:{number}: {problem}"
+
+
+def main():
+    root = sources.arguments_root()
+    problems = []
+    for path in sources.cpp_files(root):
+        if path.as_posix().startswith(CHECKED):
+            problems.extend(check_file(path.as_posix(), root))
+    return sources.report("check_layers", problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the text of files: licence line, opening sentence, ASCII, blanks, no paths of one machine."""
+import re
+import sys
+
+import sources
+
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+LICENSED = {".h", ".cpp", ".inc", ".py", ".sh", ".cmake", ".proto"}
+LICENSED_NAMES = {"CMakeLists.txt", "Makefile", "packages.txt"}
+TEXT = LICENSED | {".md", ".json", ".txt", ".ini", ".svg", ".map", ".yml"}
+TEXT_NAMES = LICENSED_NAMES | {".clang-format", ".clang-tidy", ".gitignore", "LICENSE", "run"}
+# Written in two parts so that this file passes its own check.
+BANNED = {
+    "/" + r"(?:work|home|root|tmp)/": "a path of one machine",
+    "py" + r"pi\.|python" + "hosted": "the host name of a registry",
+}
+
+
+def check_text(path, text):
+    lines = text.split("\n")
+    if path.suffix in LICENSED or path.name in LICENSED_NAMES:
+        if not any(LICENCE in line for line in lines[:2]):
+            yield f"{path}:1: the line '{LICENCE}' is missing"
+        elif path.suffix in sources.CPP_SUFFIXES and not lines[1].startswith("// "):
+            yield f"{path}:2: a sentence that says what the file is should stand here"
+    if text and not text.endswith("\n"):
+        yield f"{path}:{len(lines)}: no line end at the end of the file"
+    for number, line in enumerate(lines, 1):
+        if not line.isascii():
+            yield f"{path}:{number}: a character that is not ASCII"
+        if line != line.rstrip():
+            yield f"{path}:{number}: blanks or a carriage return at the end of the line"
+        if "\t" in line and path.name != "Makefile":
+            yield f"{path}:{number}: a tab"
+        for pattern, what in BANNED.items():
+            if re.search(pattern, line):
+                yield f"{path}:{number}: {what}"
+
+
+def main():
+    root = sources.arguments_root()
+    problems = []
+    for path in sources.repository_files(root):
+        if path.suffix not in TEXT and path.name not in TEXT_NAMES:
+            continue
+        try:
+            problems.extend(check_text(path, (root / path).read_bytes().decode("utf-8")))
+        except UnicodeDecodeError:
+            problems.append(f"{path}: not a text in UTF-8")
+    return sources.report("check_text", problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
