@@ -17,7 +17,7 @@ CPP_FILES = git ls-files '*.h' '*.cpp'
 
 build: deps  ## build the program: build/release/quench
 	cmake --preset release $(CMAKE_ARGS)
-	cmake --build --preset release -j $(JOBS) --target programs
+	cmake --build --preset release -j $(JOBS) --target quench_programs
 
 demo: build  ## evaluate and time a small network, and print a table
 	build/release/quench demo

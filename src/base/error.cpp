@@ -26,14 +26,22 @@ void Error::compose() {
 
 const char* name_of(ErrorKind kind) noexcept {
   switch (kind) {
-    case ErrorKind::Usage: return "usage";
-    case ErrorKind::BadModel: return "bad_model";
-    case ErrorKind::BadData: return "bad_data";
-    case ErrorKind::BadConfig: return "bad_config";
-    case ErrorKind::Unsupported: return "unsupported";
-    case ErrorKind::Io: return "io";
-    case ErrorKind::Internal: return "internal";
-    case ErrorKind::Cancelled: return "cancelled";
+    case ErrorKind::Usage:
+      return "usage";
+    case ErrorKind::BadModel:
+      return "bad_model";
+    case ErrorKind::BadData:
+      return "bad_data";
+    case ErrorKind::BadConfig:
+      return "bad_config";
+    case ErrorKind::Unsupported:
+      return "unsupported";
+    case ErrorKind::Io:
+      return "io";
+    case ErrorKind::Internal:
+      return "internal";
+    case ErrorKind::Cancelled:
+      return "cancelled";
   }
   return "internal";
 }

@@ -27,7 +27,9 @@ std::string show(const Attribute::Data& data) {
     std::string operator()(float value) const { return format("{}f", value); }
     std::string operator()(const std::string& value) const { return format("\"{}\"", value); }
     std::string operator()(const Tensor& value) const { return show(value); }
-    std::string operator()(const GraphBox& value) const { return format("<graph {}>", value->name); }
+    std::string operator()(const GraphBox& value) const {
+      return format("<graph {}>", value->name);
+    }
     std::string operator()(const std::vector<std::int64_t>& value) const {
       return format("{}", value);
     }
@@ -60,7 +62,8 @@ void dump_node(const Graph& graph, const Node& node, const std::string& indent, 
   std::string attributes;
   for (const Attribute& each : node.attributes) {
     attributes += attributes.empty() ? " {" : ", ";
-    attributes += each.name + "=" + (each.reference.empty() ? show(each.data) : "@" + each.reference);
+    attributes +=
+        each.name + "=" + (each.reference.empty() ? show(each.data) : "@" + each.reference);
   }
   if (!attributes.empty()) attributes += "}";
   const std::string domain = node.domain.empty() ? "" : node.domain + ".";

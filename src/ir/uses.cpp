@@ -36,7 +36,8 @@ NodeId Uses::only_consumer(ValueId id) const {
 std::string label(const Graph& graph, const Node& node) {
   if (!node.name.empty()) return format("{} node '{}'", node.op_type, node.name);
   for (const ValueId output : node.outputs) {
-    if (output != kNoValue) return format("{} node that makes '{}'", node.op_type, graph[output].name);
+    if (output != kNoValue)
+      return format("{} node that makes '{}'", node.op_type, graph[output].name);
   }
   return format("unnamed {} node", node.op_type);
 }

@@ -44,23 +44,36 @@ std::vector<double> widen_packed(const Tensor& tensor) {
 
 std::vector<double> to_double(const Tensor& tensor) {
   switch (tensor.dtype()) {
-    case DType::Float32: return widen<float>(tensor);
-    case DType::Float64: return widen<double>(tensor);
-    case DType::Int8: return widen<std::int8_t>(tensor);
-    case DType::UInt8: return widen<std::uint8_t>(tensor);
-    case DType::Int16: return widen<std::int16_t>(tensor);
-    case DType::UInt16: return widen<std::uint16_t>(tensor);
-    case DType::Int32: return widen<std::int32_t>(tensor);
-    case DType::UInt32: return widen<std::uint32_t>(tensor);
-    case DType::Int64: return widen<std::int64_t>(tensor);
-    case DType::UInt64: return widen<std::uint64_t>(tensor);
-    case DType::Bool: return widen<bool>(tensor);
+    case DType::Float32:
+      return widen<float>(tensor);
+    case DType::Float64:
+      return widen<double>(tensor);
+    case DType::Int8:
+      return widen<std::int8_t>(tensor);
+    case DType::UInt8:
+      return widen<std::uint8_t>(tensor);
+    case DType::Int16:
+      return widen<std::int16_t>(tensor);
+    case DType::UInt16:
+      return widen<std::uint16_t>(tensor);
+    case DType::Int32:
+      return widen<std::int32_t>(tensor);
+    case DType::UInt32:
+      return widen<std::uint32_t>(tensor);
+    case DType::Int64:
+      return widen<std::int64_t>(tensor);
+    case DType::UInt64:
+      return widen<std::uint64_t>(tensor);
+    case DType::Bool:
+      return widen<bool>(tensor);
     case DType::Float16:
-    case DType::BFloat16: return widen_16_bit(tensor);
+    case DType::BFloat16:
+      return widen_16_bit(tensor);
     case DType::Int4:
     case DType::UInt4:
     case DType::Int2:
-    case DType::UInt2: return widen_packed(tensor);
+    case DType::UInt2:
+      return widen_packed(tensor);
     default:
       fail(ErrorKind::Unsupported, "{} elements cannot be read as numbers",
            name_of(tensor.dtype()));
@@ -122,20 +135,33 @@ Tensor convert(const Tensor& tensor, DType dtype) {
   const std::vector<double> values = to_double(tensor);
   const Shape& shape = tensor.shape();
   switch (dtype) {
-    case DType::Float32: return narrow<float>(values, shape);
-    case DType::Float64: return narrow<double>(values, shape);
-    case DType::Int8: return narrow<std::int8_t>(values, shape);
-    case DType::UInt8: return narrow<std::uint8_t>(values, shape);
-    case DType::Int16: return narrow<std::int16_t>(values, shape);
-    case DType::UInt16: return narrow<std::uint16_t>(values, shape);
-    case DType::Int32: return narrow<std::int32_t>(values, shape);
-    case DType::UInt32: return narrow<std::uint32_t>(values, shape);
-    case DType::Int64: return narrow<std::int64_t>(values, shape);
-    case DType::UInt64: return narrow<std::uint64_t>(values, shape);
-    case DType::Bool: return narrow<bool>(values, shape);
+    case DType::Float32:
+      return narrow<float>(values, shape);
+    case DType::Float64:
+      return narrow<double>(values, shape);
+    case DType::Int8:
+      return narrow<std::int8_t>(values, shape);
+    case DType::UInt8:
+      return narrow<std::uint8_t>(values, shape);
+    case DType::Int16:
+      return narrow<std::int16_t>(values, shape);
+    case DType::UInt16:
+      return narrow<std::uint16_t>(values, shape);
+    case DType::Int32:
+      return narrow<std::int32_t>(values, shape);
+    case DType::UInt32:
+      return narrow<std::uint32_t>(values, shape);
+    case DType::Int64:
+      return narrow<std::int64_t>(values, shape);
+    case DType::UInt64:
+      return narrow<std::uint64_t>(values, shape);
+    case DType::Bool:
+      return narrow<bool>(values, shape);
     case DType::Float16:
-    case DType::BFloat16: return narrow_16_bit(values, shape, dtype);
-    default: fail(ErrorKind::Unsupported, "numbers cannot be stored as {}", name_of(dtype));
+    case DType::BFloat16:
+      return narrow_16_bit(values, shape, dtype);
+    default:
+      fail(ErrorKind::Unsupported, "numbers cannot be stored as {}", name_of(dtype));
   }
 }
 
