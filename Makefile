@@ -43,13 +43,12 @@ format: deps-test  ## format every C++ file
 
 lint: all-release deps-develop  ## check format, text, sizes and layers, then run clang-tidy
 	ctest --preset release -L fast -R '^check_'
-	scripts/tidy.py build/release -j $(CORES)
+	scripts/tidy.py build/release -j $(JOBS)
 
-tidy: deps-develop  ## run clang-tidy over every file, the engine too
-	cmake --preset tidy $(CMAKE_ARGS)
-	cmake --build --preset tidy -j $(JOBS)
+tidy: all-release deps-develop  ## run clang-tidy over every file, the engine too
+	scripts/tidy.py build/release -j $(JOBS) --all
 
-asan: deps-test deps-develop  ## run the tests under AddressSanitizer and UBSan
+asan: deps-test  ## run the tests under AddressSanitizer and UBSan
 	cmake --preset asan $(CMAKE_ARGS)
 	cmake --build --preset asan -j $(JOBS)
 	ctest --preset asan -j $(JOBS) -LE 'roundtrip|conformance'

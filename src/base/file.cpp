@@ -64,6 +64,7 @@ void release_pages(std::span<const std::byte> bytes) noexcept {
   const auto end = (reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size()) / page * page;
   if (begin >= end) return;
   // Advice only: a failure costs memory, never correctness.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): page borders are computed as numbers.
   (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
