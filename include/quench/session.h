@@ -33,8 +33,9 @@ struct UnsupportedNode {
 /// A model made ready to run. Runs of one session must not overlap.
 class Session {
  public:
-  /// Throws Error(Unsupported) that lists every node the engine cannot run.
-  Session(const Model& model, const SessionOptions& options = {}, const Context& context = {});
+  /// Throws Error(Unsupported) that lists every node the engine cannot run. A model that is moved
+  /// in gives up its weights as they are packed, so that none is held twice.
+  Session(Model model, const SessionOptions& options = {}, const Context& context = {});
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -57,6 +58,9 @@ class Session {
 /// Every node of the model that the engine cannot run; empty means a session would open.
 /// Answers from the operator tables alone, without loading the engine.
 std::vector<UnsupportedNode> find_unsupported(const Model& model);
+
+/// Every operator the engine can run, as "Conv" or "domain.Name", sorted.
+std::vector<std::string> supported_operators();
 
 /// Loads the engine now, so that what follows does not include it (timing, memory).
 void load_engine(const Context& context = {});

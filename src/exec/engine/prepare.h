@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a model to the graph that is compiled: functions inlined, constants folded, operators fused.
+#pragma once
+
+#include "exec/engine/program.h"
+#include "quench/model.h"
+
+namespace quench::exec {
+
+/// Fills `compile.opsets` and returns the graph to compile. Taps and outputs keep their names.
+Graph prepare(Model model, const SessionOptions& options, CompileOptions& compile);
+
+}  // namespace quench::exec

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiles a graph into steps, and runs them.
+#include "exec/engine/program.h"
+
+#include <algorithm>
+#include <set>
+
+#include "exec/engine/bridge.h"
+
+namespace quench::exec {
+namespace {
+
+bool is_short_float(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
+
+/// libtorch has few CPU kernels for 16-bit floats: compute in float32, round the results.
+KernelFunction widened(KernelFunction kernel) {
+  return [kernel = std::move(kernel)](Call& call) {
+    at::ScalarType narrow = at::kFloat;
+    std::vector<at::Tensor> slots;
+    std::vector<int> in;
+    std::vector<int> out;
+    for (std::size_t i = 0; i < call.num_in(); ++i) {
+      at::Tensor value = call.in(i);
+      if (value.defined() && is_short_float(value.scalar_type())) {
+        narrow = value.scalar_type();
+        value = value.to(at::kFloat);
+      }
+      in.push_back(static_cast<int>(slots.size()));
+      slots.push_back(std::move(value));
+    }
+    if (narrow == at::kFloat) return kernel(call);
+    for (std::size_t i = 0; i < call.num_out(); ++i) {
+      out.push_back(call.wants(i) ? static_cast<int>(slots.size()) : -1);
+      slots.emplace_back();
+    }
+    Call wide(slots, in, out);
+    kernel(wide);
+    for (std::size_t i = 0; i < call.num_out(); ++i) {
+      if (!call.wants(i)) continue;
+      const at::Tensor& value = slots[static_cast<std::size_t>(out[i])];
+      const bool round = value.defined() && value.scalar_type() == at::kFloat;
+      call.set(i, round ? value.to(narrow) : value);
+    }
+  };
+}
+
+std::vector<std::string> unique_captures(const Node& node) {
+  const std::vector<std::string> all = captured_names(node);
+  const std::set<std::string> unique(all.begin(), all.end());
+  return {unique.begin(), unique.end()};
+}
+
+std::string first_line(const char* text) {
+  const std::string whole(text);
+  return whole.substr(0, whole.find('\n'));
+}
+
+}  // namespace
+
+Program::Program(Graph graph, const CompileOptions& options,
+                 std::vector<UnsupportedNode>& unsupported)
+    : graph_(std::move(graph)), producer_(graph_.values().size(), -1) {
+  slots_.resize(graph_.values().size());
+  for (std::size_t i = 0; i < graph_.values().size(); ++i) {
+    if (graph_.values()[i].captured) {
+      captures_.push_back(graph_.values()[i].name);
+      capture_slots_.push_back(static_cast<int>(i));
+    }
+  }
+  for (const Node& node : graph_.nodes) add_step(node, options, unsupported);
+  std::vector<bool> read(slots_.size(), false);
+  for (const Step& step : steps_) {
+    for (const int slot : step.in) {
+      if (slot >= 0) read[static_cast<std::size_t>(slot)] = true;
+    }
+  }
+  for (const ValueId id : graph_.outputs) read[static_cast<std::size_t>(id)] = true;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Value& value = graph_[static_cast<ValueId>(i)];
+    if (value.constant && read[i] && scalar_type(value.constant->dtype())) {
+      slots_[i] = to_torch(*value.constant);
+    }
+    value.constant.reset();  // what a kernel took is now the kernel's alone
+  }
+}
+
+void Program::add_step(const Node& node, const CompileOptions& options,
+                       std::vector<UnsupportedNode>& unsupported) {
+  const auto no = [&](std::string reason) {
+    unsupported.push_back(
+        {.node = label(graph_, node), .op_type = node.op_type, .reason = std::move(reason)});
+  };
+  const auto info = find_kernel(node.domain, node.op_type);
+  if (!info) return no("the engine has no kernel for this operator");
+  const auto opset = options.opsets.find(node.domain == "ai.onnx" ? "" : node.domain);
+  OpContext context{.graph = graph_, .node = node};
+  context.opset = opset == options.opsets.end() ? 0 : opset->second;
+  context.fast = options.fast;
+  context.captured = unique_captures(node);
+  context.compile = [&](const Graph& inner) {
+    return std::make_shared<Program>(inner, options, unsupported);
+  };
+  if (node.domain.empty() && context.opset < info->since) {
+    return no(format("opset {} gives it another meaning; {} and later are supported",
+                     context.opset, info->since));
+  }
+  Kernel kernel = info->make(context);
+  if (!kernel.run) return no(kernel.refusal);
+  Step step;
+  step.run = info->any_float ? std::move(kernel.run) : widened(std::move(kernel.run));
+  step.label = label(graph_, node);
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool taken = std::ranges::find(context.taken, i) != context.taken.end();
+    step.in.push_back(taken ? -1 : node.inputs[i]);
+  }
+  for (const std::string& name : context.captured) step.in.push_back(graph_.find(name));
+  step.out.assign(node.outputs.begin(), node.outputs.end());
+  for (const int slot : step.out) {
+    if (slot >= 0) producer_[static_cast<std::size_t>(slot)] = static_cast<int>(steps_.size());
+  }
+  steps_.push_back(std::move(step));
+}
+
+std::vector<int> Program::steps_between(const std::vector<int>& fed,
+                                        const std::vector<int>& wanted) const {
+  std::vector<bool> known(slots_.size(), false);
+  for (const int slot : fed) known[static_cast<std::size_t>(slot)] = true;
+  std::vector<bool> needed(steps_.size(), false);
+  std::vector<int> open = wanted;
+  while (!open.empty()) {
+    const auto slot = static_cast<std::size_t>(open.back());
+    open.pop_back();
+    if (known[slot]) continue;
+    known[slot] = true;
+    const int step = producer_[slot];
+    if (step < 0) {
+      if (slots_[slot].defined()) continue;  // a constant
+      fail(ErrorKind::BadData, "the model input '{}' is missing; it must be given to run this model",
+           graph_.values()[slot].name);
+    }
+    if (needed[static_cast<std::size_t>(step)]) continue;
+    needed[static_cast<std::size_t>(step)] = true;
+    for (const int in : steps_[static_cast<std::size_t>(step)].in) {
+      if (in >= 0) open.push_back(in);
+    }
+  }
+  std::vector<int> result;
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    if (needed[i]) result.push_back(static_cast<int>(i));
+  }
+  return result;
+}
+
+Program::Schedule Program::make_schedule(const std::vector<int>& fed,
+                                         const std::vector<int>& wanted) const {
+  Schedule result{.fed = fed, .wanted = wanted, .steps = steps_between(fed, wanted), .release = {}};
+  result.release.resize(result.steps.size());
+  std::vector<bool> kept(slots_.size(), false);
+  for (const int slot : wanted) kept[static_cast<std::size_t>(slot)] = true;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].defined()) kept[i] = true;
+  }
+  // Backwards: the first time a slot is met is its last use.
+  for (std::size_t i = result.steps.size(); i-- > 0;) {
+    const Step& step = steps_[static_cast<std::size_t>(result.steps[i])];
+    for (const auto* slots : {&step.in, &step.out}) {
+      for (const int slot : *slots) {
+        if (slot < 0 || kept[static_cast<std::size_t>(slot)]) continue;
+        kept[static_cast<std::size_t>(slot)] = true;
+        result.release[i].push_back(slot);
+      }
+    }
+  }
+  return result;
+}
+
+const Program::Schedule& Program::schedule(const std::vector<int>& fed,
+                                           const std::vector<int>& wanted) {
+  constexpr std::size_t kMaxKept = 64;
+  for (const auto& each : schedules_) {
+    if (each->fed == fed && each->wanted == wanted) return *each;
+  }
+  if (schedules_.size() >= kMaxKept) schedules_.erase(schedules_.begin());
+  schedules_.push_back(std::make_unique<Schedule>(make_schedule(fed, wanted)));
+  return *schedules_.back();
+}
+
+void Program::run_steps(const Schedule& plan) {
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = steps_[static_cast<std::size_t>(plan.steps[i])];
+    Call call(slots_, step.in, step.out);
+    try {
+      step.run(call);
+    } catch (Error& error) {
+      throw error.in(step.label);
+    } catch (const c10::Error& error) {
+      fail(ErrorKind::BadData, "{}: {}", step.label, first_line(error.what_without_backtrace()));
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {
+      fail(ErrorKind::Internal, "{}: {}", step.label, first_line(error.what()));
+    }
+    for (const int slot : plan.release[i]) slots_[static_cast<std::size_t>(slot)].reset();
+  }
+}
+
+void Program::clear(const Schedule& plan) {
+  for (const auto* slots : {&plan.fed, &plan.wanted}) {
+    for (const int slot : *slots) {
+      if (producer_[static_cast<std::size_t>(slot)] >= 0 ||
+          std::ranges::find(plan.fed, slot) != plan.fed.end()) {
+        slots_[static_cast<std::size_t>(slot)].reset();
+      }
+    }
+  }
+  for (const auto& slots : plan.release) {
+    for (const int slot : slots) slots_[static_cast<std::size_t>(slot)].reset();
+  }
+}
+
+std::vector<at::Tensor> Program::run_between(std::vector<std::pair<int, at::Tensor>> feeds,
+                                             const std::vector<int>& wanted) {
+  std::vector<int> fed;
+  for (const auto& feed : feeds) fed.push_back(feed.first);
+  // A feed may stand for a default that the model holds as a constant: that comes back afterwards.
+  std::vector<std::pair<int, at::Tensor>> defaults;
+  for (const int slot : fed) {
+    at::Tensor& held = slots_[static_cast<std::size_t>(slot)];
+    if (held.defined()) defaults.emplace_back(slot, held);
+  }
+  const Schedule& plan = schedule(fed, wanted);
+  for (auto& [slot, tensor] : feeds) slots_[static_cast<std::size_t>(slot)] = std::move(tensor);
+  const auto tidy = [&] {
+    clear(plan);
+    for (auto& [slot, tensor] : defaults) slots_[static_cast<std::size_t>(slot)] = tensor;
+  };
+  std::vector<at::Tensor> results;
+  try {
+    run_steps(plan);
+    for (const int slot : wanted) results.push_back(slots_[static_cast<std::size_t>(slot)]);
+  } catch (...) {
+    tidy();
+    throw;
+  }
+  tidy();
+  return results;
+}
+
+std::vector<at::Tensor> Program::run(std::span<const at::Tensor> inputs) {
+  std::vector<std::pair<int, at::Tensor>> feeds;
+  std::size_t next = 0;
+  for (const auto* slots : {&graph_.inputs, &capture_slots_}) {
+    for (const int slot : *slots) {
+      if (next >= inputs.size()) break;
+      if (inputs[next].defined()) feeds.emplace_back(slot, inputs[next]);
+      ++next;
+    }
+  }
+  return run_between(std::move(feeds), {graph_.outputs.begin(), graph_.outputs.end()});
+}
+
+}  // namespace quench::exec

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph compiled into steps over slots.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "exec/engine/kernel.h"
+#include "quench/session.h"
+
+namespace quench::exec {
+
+/// What compiling a graph takes besides the graph.
+struct CompileOptions {
+  std::map<std::string, std::int64_t> opsets;
+  bool fast = true;
+};
+
+/// Steps in order, each reading and writing slots. A value's slot is its id in the graph.
+class Program {
+ public:
+  /// Compiles, or adds every node without a kernel to `unsupported`.
+  Program(Graph graph, const CompileOptions& options, std::vector<UnsupportedNode>& unsupported);
+
+  /// Runs the whole graph: `inputs` in the order of its inputs, then of `captures()`.
+  std::vector<at::Tensor> run(std::span<const at::Tensor> inputs);
+  /// Computes `wanted` slots from the fed ones; `feeds` are (slot, tensor).
+  std::vector<at::Tensor> run_between(std::vector<std::pair<int, at::Tensor>> feeds,
+                                      const std::vector<int>& wanted);
+
+  const Graph& graph() const noexcept { return graph_; }
+  /// Names of outer values the graph reads.
+  const std::vector<std::string>& captures() const noexcept { return captures_; }
+
+ private:
+  struct Step {
+    KernelFunction run;
+    std::vector<int> in;
+    std::vector<int> out;
+    std::string label;
+    bool widen_half = false;
+  };
+  /// The steps that a pair of feeds and wanted slots needs, and which slots each step frees.
+  struct Schedule {
+    std::vector<int> fed;
+    std::vector<int> wanted;
+    std::vector<int> steps;
+    std::vector<std::vector<int>> release;
+  };
+
+  void add_step(const Node& node, const CompileOptions& options,
+                std::vector<UnsupportedNode>& unsupported);
+  const Schedule& schedule(const std::vector<int>& fed, const std::vector<int>& wanted);
+  Schedule make_schedule(const std::vector<int>& fed, const std::vector<int>& wanted) const;
+  std::vector<int> steps_between(const std::vector<int>& fed, const std::vector<int>& wanted) const;
+  void run_steps(const Schedule& schedule);
+  void clear(const Schedule& schedule);
+
+  Graph graph_;
+  std::vector<Step> steps_;
+  std::vector<int> producer_;  ///< by slot: the step that fills it, or -1
+  std::vector<at::Tensor> slots_;  ///< constants stay; everything else lives during a run
+  std::vector<std::string> captures_;
+  std::vector<int> capture_slots_;
+  std::vector<std::unique_ptr<Schedule>> schedules_;
+};
+
+/// Runs every node whose inputs are all constants and keeps its results as constants.
+void fold_constants(Graph& graph, const CompileOptions& options);
+
+}  // namespace quench::exec

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine's side of a session: names on the outside, slots on the inside.
+#include <algorithm>
+
+#include "base/nearest.h"
+#include "exec/engine/bridge.h"
+#include "exec/engine/prepare.h"
+#include "exec/engine/program.h"
+#include "exec/session_impl.h"
+
+namespace quench::exec {
+namespace {
+
+[[noreturn]] void fail_unsupported(const std::vector<UnsupportedNode>& nodes) {
+  constexpr std::size_t kMaxShown = 20;
+  std::string text = format("{} node{} cannot be run:", nodes.size(), nodes.size() == 1 ? "" : "s");
+  for (std::size_t i = 0; i < std::min(nodes.size(), kMaxShown); ++i) {
+    text += format("\n  {}: {}", nodes[i].node, nodes[i].reason);
+  }
+  if (nodes.size() > kMaxShown) text += format("\n  and {} more", nodes.size() - kMaxShown);
+  fail(ErrorKind::Unsupported, "{}", text);
+}
+
+void check_feed(const Value& value, const Tensor& tensor) {
+  const ValueType& type = value.type;
+  const auto refuse_it = [&] {
+    fail(ErrorKind::BadData, "input '{}' must be {}, but {} was given", value.name, to_string(type),
+         to_string(ValueType::of(tensor)));
+  };
+  if (type.kind != ValueType::Kind::Tensor) return;
+  if (type.dtype != DType::Undefined && type.dtype != tensor.dtype()) refuse_it();
+  if (!type.shape) return;
+  if (type.shape->size() != tensor.shape().size()) refuse_it();
+  for (std::size_t i = 0; i < tensor.shape().size(); ++i) {
+    if ((*type.shape)[i].known() && (*type.shape)[i].value != tensor.shape()[i]) refuse_it();
+  }
+}
+
+class EngineSession final : public Session::Impl {
+ public:
+  EngineSession(Model&& model, const SessionOptions& options, const Context& context)
+      : threads_(context.num_threads()) {
+    for (const ValueId id : model.graph.inputs) {
+      if (!model.graph[id].constant) inputs.push_back(model.graph[id]);
+    }
+    for (const ValueId id : model.graph.outputs) outputs.push_back(model.graph[id]);
+    use_threads();
+    at::NoGradGuard no_gradients;
+    CompileOptions compile;
+    compile.fast = !options.reference;
+    Graph graph = prepare(std::move(model), options, compile);
+    std::vector<UnsupportedNode> unsupported;
+    program_ = std::make_unique<Program>(std::move(graph), compile, unsupported);
+    if (!unsupported.empty()) fail_unsupported(unsupported);
+  }
+
+  TensorMap run(const TensorMap& feeds, std::span<const std::string> wanted) override {
+    use_threads();
+    at::InferenceMode inference;
+    std::vector<std::pair<int, at::Tensor>> slots;
+    for (const auto& [name, tensor] : feeds) {
+      const ValueId id = find(name, "feed");
+      check_feed(program_->graph()[id], tensor);
+      slots.emplace_back(id, to_torch(tensor));
+    }
+    std::vector<int> ids;
+    std::vector<std::string> names(wanted.begin(), wanted.end());
+    if (names.empty()) {
+      for (const Value& value : outputs) names.push_back(value.name);
+    }
+    for (const std::string& name : names) ids.push_back(find(name, "compute"));
+    const std::vector<at::Tensor> results = program_->run_between(std::move(slots), ids);
+    TensorMap map;
+    for (std::size_t i = 0; i < names.size(); ++i) map[names[i]] = from_torch(results[i]);
+    return map;
+  }
+
+ private:
+  /// libtorch and oneDNN keep the number for each calling thread.
+  void use_threads() const {
+    if (at::get_num_threads() != threads_) at::set_num_threads(threads_);
+  }
+
+  ValueId find(const std::string& name, const char* verb) const {
+    const Graph& graph = program_->graph();
+    const ValueId id = graph.find(name);
+    if (id != kNoValue) return id;
+    std::vector<std::string> names;
+    for (const Value& value : std::string_view(verb) == "feed" ? inputs : outputs) {
+      names.push_back(value.name);
+    }
+    fail(ErrorKind::BadData, "cannot {} '{}': the model has no such {}{} (it has: {})", verb, name,
+         std::string_view(verb) == "feed" ? "input" : "value", did_you_mean(name, names),
+         fmt::join(names, ", "));
+  }
+
+  int threads_;
+  std::unique_ptr<Program> program_;
+};
+
+}  // namespace
+}  // namespace quench::exec
+
+extern "C" __attribute__((visibility("default"))) quench::Session::Impl* quench_engine_open(
+    quench::Model&& model, const quench::SessionOptions& options, const quench::Context& context) {
+  return new quench::exec::EngineSession(std::move(model), options, context);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door to the engine module.
+#include "quench/session.h"
+
+#include "base/module.h"
+#include "exec/session_impl.h"
+
+namespace quench {
+namespace {
+
+exec::OpenFunction engine(const Context& context) {
+  return reinterpret_cast<exec::OpenFunction>(
+      module_symbol("engine", "quench_engine_open", context));
+}
+
+}  // namespace
+
+Session::Session(Model model, const SessionOptions& options, const Context& context)
+    : impl_(engine(context)(std::move(model), options, context)) {}
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+TensorMap Session::run(const TensorMap& feeds, std::span<const std::string> wanted) {
+  return impl_->run(feeds, wanted);
+}
+
+const std::vector<Value>& Session::inputs() const noexcept { return impl_->inputs; }
+const std::vector<Value>& Session::outputs() const noexcept { return impl_->outputs; }
+
+void load_engine(const Context& context) { (void)engine(context); }
+
+}  // namespace quench
