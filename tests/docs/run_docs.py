@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the commands of the documentation: lines that start with `$ ` in `console` blocks.
+
+A command must succeed, or fail as its block says (`console exit=3`). A command that names
+../shared is passed over when that folder is absent. Links between pages must lead somewhere.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(os.environ["QUENCH_SOURCE"])
+BINARY = pathlib.Path(os.environ["QUENCH_BINARY"])
+SHARED = pathlib.Path(os.environ["QUENCH_SHARED"])
+BLOCK = re.compile(r"^```console(?: exit=(\d+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def commands(text):
+    """Pairs (command, expected exit status); a backslash at the end of a line joins the next."""
+    for status, body in BLOCK.findall(text):
+        for line in body.replace("\\\n", "").splitlines():
+            if line.startswith("$ "):
+                yield line[2:], int(status or 0)
+
+
+def run(command):
+    environment = dict(os.environ, PATH=f"{BINARY}{os.pathsep}{os.environ['PATH']}")
+    return subprocess.run(["/bin/sh", "-c", command.replace("../shared", str(SHARED))], cwd=ROOT,
+                          env=environment, capture_output=True, text=True, check=False)
+
+
+def check_page(page):
+    """What is wrong with a page."""
+    text = page.read_text(encoding="utf-8")
+    name = page.relative_to(ROOT)
+    for target in LINK.findall(text):
+        if not (page.parent / target).exists():
+            yield f"{name}: the link to {target} leads nowhere"
+    for command, expected in commands(text):
+        if "../shared" in command and not SHARED.is_dir():
+            print(f"{name}: skipped, no {SHARED}: {command}")
+            continue
+        result = run(command)
+        print(f"{name}: {command}")
+        if result.returncode != expected:
+            yield (f"{name}: {command}\n  exit {result.returncode}, expected {expected}\n"
+                   f"{result.stdout}{result.stderr}")
+
+
+def main():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    problems = [problem for page in pages for problem in check_page(page)]
+    for problem in problems:
+        print(problem)
+    print(f"{len(pages)} pages, {len(problems)} problem(s)")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
