@@ -51,7 +51,8 @@ class Verifier {
         fail(ErrorKind::BadModel, "'{}' is read before any node or graph around it makes it",
              value.name);
       }
-      ready[i] = value.constant.has_value() || value.captured;
+      // A constant of a kind that only the format understands is one all the same.
+      ready[i] = value.constant.has_value() || value.captured || !value.constant_foreign.empty();
     }
     for (const ValueId id : graph.inputs) {
       check_id(graph, id);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX files: reading and writing whole models.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "formats/onnx/source.h"
+#include "quench/model.h"
+
+namespace quench::onnx {
+
+/// Protobuf readers take no file of 2 GB or more; beyond this, weights go into a data file.
+inline constexpr std::uint64_t kMaxFileBytes = (std::uint64_t{1} << 31) - 1;
+
+/// A model from bytes in memory; `path` gives the folder of data files.
+Model read_bytes(const std::string& path, Stored file, const ReadOptions& options = {});
+Model read_file(const std::string& path, const ReadOptions& options = {});
+
+/// Writes the model, and a data file `<path>.data` where weights are external. Both are replaced
+/// only when both are complete and were read again.
+void write_file(const Model& model, const std::string& path, const SaveOptions& options,
+                std::uint64_t max_file_bytes = kMaxFileBytes);
+
+/// Throws Error(Internal) that names what differs, bytes of weights included.
+void expect_same(const Model& written, const Model& read_again);
+
+}  // namespace quench::onnx

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX's row in the table of formats.
+#include "base/format.h"
+
+#include <algorithm>
+#include <array>
+
+#include "formats/onnx/file.h"
+#include "formats/onnx/wire.h"
+#include "formats/registry.h"
+
+namespace quench {
+namespace {
+
+/// The fields of the outermost message and how they are coded. ONNX has no magic number.
+bool opens_model(std::uint32_t field, onnx::WireType type) {
+  if (field == 1 || field == 5) return type == onnx::WireType::Varint;
+  constexpr std::array<std::uint32_t, 10> kMessages{2, 3, 4, 6, 7, 8, 14, 20, 25, 26};
+  return type == onnx::WireType::Bytes && std::ranges::find(kMessages, field) != kMessages.end();
+}
+
+bool sniff(std::span<const std::byte> file) {
+  if (file.empty()) return false;
+  const auto tag = std::to_integer<std::uint32_t>(file[0]);
+  return tag < 0x80 && opens_model(tag >> 3, static_cast<onnx::WireType>(tag & 7));
+}
+
+Model read(const std::string& path, const std::shared_ptr<const MappedFile>& file) {
+  return onnx::read_bytes(path, {file->bytes(), file});
+}
+
+void write(const Model& model, const std::string& path, const SaveOptions& options) {
+  onnx::write_file(model, path, options);
+}
+
+}  // namespace
+
+FormatInfo onnx_format() {
+  return {.name = "onnx",
+          .summary = "ONNX, all opsets, with data inside or beside the file",
+          .extension = ".onnx",
+          .sniff = sniff,
+          .read = read,
+          .write = write};
+}
+
+}  // namespace quench

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the bytes of a model's tensors come from: its own file, and data files beside it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/file.h"
+
+namespace quench::onnx {
+
+class TensorProto;
+
+/// How a model is read.
+struct ReadOptions {
+  /// Copy tensors that are not aligned for their type. Off only to compare a file just written.
+  bool align = true;
+  /// Data files that do not have their final name yet: location to path.
+  std::map<std::string, std::string> redirects;
+};
+
+/// Bytes and what keeps them alive.
+struct Stored {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+class Source {
+ public:
+  /// `path` gives the folder of data files; `file` holds the model itself.
+  Source(std::string path, Stored file, ReadOptions options);
+
+  /// The bytes of the model's file in [position, position + size).
+  Stored inside(std::uint64_t position, std::uint64_t size) const;
+  /// The bytes that a tensor's external_data names; `expected` is what its type and shape take.
+  /// The path must lead to a file in the model's folder or below, links resolved.
+  Stored outside(const TensorProto& proto, std::uint64_t expected);
+
+  const ReadOptions& options() const noexcept { return options_; }
+
+ private:
+  const MappedFile& open(const std::string& location);
+
+  std::string folder_;
+  Stored file_;
+  ReadOptions options_;
+  std::map<std::string, std::shared_ptr<const MappedFile>> files_;
+};
+
+}  // namespace quench::onnx

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of model formats. A new one is a folder beside onnx/ and a line in formats.inc.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/file.h"
+#include "quench/model.h"
+
+namespace quench {
+
+/// What a format offers.
+struct FormatInfo {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view extension;  ///< of files that `save` writes in this format
+  /// Whether the file looks like this format; must be cheap and never throw.
+  bool (*sniff)(std::span<const std::byte> file);
+  Model (*read)(const std::string& path, const std::shared_ptr<const MappedFile>& file);
+  void (*write)(const Model& model, const std::string& path, const SaveOptions& options);
+};
+
+#define QUENCH_FORMAT(name) FormatInfo name##_format();
+#include "formats/formats.inc"
+#undef QUENCH_FORMAT
+
+/// Every format, in the order in which files are offered to them.
+std::span<const FormatInfo> all_formats();
+
+/// What a file that no format reads looks like: "a TFLite model"; empty when unknown.
+std::string_view guess_kind(std::span<const std::byte> file) noexcept;
+
+}  // namespace quench
