@@ -38,15 +38,19 @@ struct ImageOptions {
   NormalizeOrder normalize = NormalizeOrder::Last;
 };
 
+/// What the files of a folder are; Auto tells it from their names.
+enum class DataKind { Auto, Image, Bin };
+
 /// What to read. `path` is one path, or `input:path` pairs separated by commas.
 struct DataOptions {
   std::string path;
   std::string labels;  ///< file of "name index" lines, or .npy; empty: none, or the format's own
   std::int64_t limit = 0;  ///< 0: all
   ImageOptions image;
+  DataKind kind = DataKind::Auto;
 };
 
-/// One sample: a tensor without or with a batch dimension of 1 for each model input.
+/// One sample: a tensor for each model input, with its batch dimension, which is 1.
 struct Sample {
   TensorMap inputs;
   std::int64_t label = -1;
@@ -61,6 +65,10 @@ class SampleSource {
   virtual bool has_labels() const = 0;
   /// Sample `index`; throws Error(BadData) that names the file.
   virtual Sample read(std::int64_t index) = 0;
+  /// Whether `read` may be called from several threads at once.
+  virtual bool concurrent() const { return false; }
+  /// Whether samples can be put together; false where the inputs have no dimension in common.
+  virtual bool batchable() const { return true; }
 };
 
 /// Opens a source that fits the model's inputs; the kind is told from the path and its contents.

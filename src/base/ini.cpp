@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads INI files with the grammar of converter_lite, whose files users bring along.
+#include "base/ini.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "base/nearest.h"
+
+namespace quench {
+namespace {
+
+// No real configuration comes near these.
+constexpr std::uint64_t kMaxBytes = 1U << 20U;
+constexpr int kMaxLines = 9999;
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+bool parse_number(std::string_view text, double& number) {
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc{} && end == text.data() + text.size() && std::isfinite(number);
+}
+
+}  // namespace
+
+const IniEntry* IniSection::find(std::string_view key) const noexcept {
+  const auto found = std::find_if(entries.rbegin(), entries.rend(),
+                                  [key](const IniEntry& entry) { return entry.key == key; });
+  return found == entries.rend() ? nullptr : &*found;
+}
+
+IniFile IniFile::read(const std::string& path) {
+  const std::uint64_t size = file_size(path);
+  if (size > kMaxBytes) {
+    fail(ErrorKind::BadConfig, "{}: {} bytes are too many for a configuration file (limit {})",
+         path, size, kMaxBytes);
+  }
+  const auto file = MappedFile::open(path);
+  const auto bytes = file->bytes();
+  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+}
+
+IniFile IniFile::parse(std::string_view text, std::string path) {
+  IniFile file;
+  file.path_ = std::move(path);
+  int number = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (++number > kMaxLines) file.fail_at(number, "more lines than a configuration may have");
+    file.add_line(text.substr(0, end), number);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return file;
+}
+
+void IniFile::add_line(std::string_view raw, int number) {
+  std::string unquoted(raw);
+  std::erase(unquoted, '"');
+  const std::string_view line = trim(unquoted);
+  if (line.empty() || line.front() == '#') return;
+  if (line.front() == '[' && line.back() == ']' && line.size() >= 2) {
+    const std::string_view name = trim(line.substr(1, line.size() - 2));
+    if (name.empty()) fail_at(number, "a section needs a name between '[' and ']'");
+    current_ = static_cast<std::size_t>(&section_called(name, number) - sections_.data());
+    return;
+  }
+  const std::size_t equals = line.find('=');
+  if (equals == std::string_view::npos || line.find('=', equals + 1) != std::string_view::npos) {
+    fail_at(number, format("expected 'key=value' or '[section]', got '{}'", line));
+  }
+  const std::string_view key = trim(line.substr(0, equals));
+  const std::string_view value = trim(line.substr(equals + 1));
+  if (key.empty()) fail_at(number, "the name before '=' is missing");
+  if (value.empty()) {
+    fail_at(number, format("'{}' has no value; leave the line out to use the default", key));
+  }
+  if (sections_.empty()) section_called("DEFAULT", number);
+  sections_[current_].entries.push_back({std::string(key), std::string(value), number});
+}
+
+IniSection& IniFile::section_called(std::string_view name, int line) {
+  for (IniSection& section : sections_) {
+    if (section.name == name) return section;
+  }
+  sections_.push_back({std::string(name), line, {}});
+  return sections_.back();
+}
+
+const IniSection* IniFile::find(std::string_view section) const noexcept {
+  for (const IniSection& candidate : sections_) {
+    if (candidate.name == section) return &candidate;
+  }
+  return nullptr;
+}
+
+void IniFile::expect_keys(const IniSection& section, std::span<const std::string> known) const {
+  for (const IniEntry& entry : section.entries) {
+    if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
+    fail_at(entry.line, format("[{}] has no key '{}'{}", section.name, entry.key,
+                               did_you_mean(entry.key, known)));
+  }
+}
+
+void IniFile::fail_at(int line, std::string_view sentence) const {
+  fail(ErrorKind::BadConfig, "{}:{}: {}", path_, line, sentence);
+}
+
+std::int64_t IniFile::to_int(const IniEntry& entry, std::int64_t low, std::int64_t high) const {
+  std::int64_t number = 0;
+  const char* end = entry.value.data() + entry.value.size();
+  const auto parsed = std::from_chars(entry.value.data(), end, number);
+  if (parsed.ec != std::errc{} || parsed.ptr != end || number < low || number > high) {
+    fail_at(entry.line, format("{} must be a whole number from {} to {}, got '{}'", entry.key, low,
+                               high, entry.value));
+  }
+  return number;
+}
+
+bool IniFile::to_bool(const IniEntry& entry) const {
+  std::string lower = entry.value;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  if (lower == "true") return true;
+  if (lower == "false") return false;
+  fail_at(entry.line, format("{} must be true or false, got '{}'", entry.key, entry.value));
+}
+
+double IniFile::to_number(const IniEntry& entry) const {
+  double number = 0;
+  if (!parse_number(entry.value, number)) {
+    fail_at(entry.line, format("{} must be a number, got '{}'", entry.key, entry.value));
+  }
+  return number;
+}
+
+std::vector<double> IniFile::to_numbers(const IniEntry& entry) const {
+  const std::string_view text = entry.value;
+  const bool bracketed = text.size() >= 3 && text.front() == '[' && text.back() == ']';
+  std::string_view rest = bracketed ? text.substr(1, text.size() - 2) : std::string_view{};
+  std::vector<double> numbers;
+  bool good = bracketed;
+  while (good) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    double number = 0;
+    good = parse_number(trim(rest.substr(0, comma)), number);
+    numbers.push_back(number);
+    if (comma == rest.size()) break;
+    rest.remove_prefix(comma + 1);
+  }
+  if (!good) {
+    fail_at(entry.line,
+            format("{} must be numbers such as [1.0, 2.0], got '{}'", entry.key, entry.value));
+  }
+  return numbers;
+}
+
+std::size_t IniFile::to_choice(const IniEntry& entry, std::span<const std::string> choices) const {
+  const auto found = std::find(choices.begin(), choices.end(), entry.value);
+  if (found == choices.end()) {
+    fail_at(entry.line,
+            format("{} must be one of {}, got '{}'{}", entry.key, fmt::join(choices, ", "),
+                   entry.value, did_you_mean(entry.value, choices)));
+  }
+  return static_cast<std::size_t>(found - choices.begin());
+}
+
+}  // namespace quench

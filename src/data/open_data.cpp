@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds out what a path holds and joins the columns of all inputs to samples.
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "data/columns.h"
+#include "data/folder.h"
+#include "data/idx.h"
+#include "data/labels.h"
+#include "data/npy.h"
+#include "data/paths.h"
+#include "data/pixels.h"
+
+namespace quench {
+namespace data {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What every column is opened with.
+struct Opening {
+  const DataOptions& options;
+  const Labels* labels;  ///< for the first input only
+  const Context& context;
+};
+
+void warn_unused(const std::string& path, const Opening& opening) {
+  const ImageOptions& image = opening.options.image;
+  if (resizes(image) || !image.mean.empty() || !image.std.empty()) {
+    opening.context.warn(format(
+        "data: {} holds tensors, which are fed as they are; image options do not apply", path));
+  }
+}
+
+std::unique_ptr<Column> open_files(const InputSpec& spec, Folder folder, const Opening& opening) {
+  switch (folder.kind) {
+    case FileKind::Image:
+      return make_image_column(spec, std::move(folder), opening.options.image, opening.context);
+    case FileKind::Cifar:
+      return make_cifar_column(spec, folder, opening.options.image);
+    case FileKind::Bin:
+      warn_unused(folder.path, opening);
+      return make_bin_column(spec, std::move(folder));
+    case FileKind::Npy:
+      warn_unused(folder.path, opening);
+      return make_npy_column(spec, std::move(folder));
+  }
+  fail(ErrorKind::Internal, "unknown kind of files in {}", folder.path);
+}
+
+Folder only(const std::string& path, FileKind kind) {
+  const fs::path file(path);
+  const std::string parent = file.parent_path().string();
+  return {parent.empty() ? "." : parent, kind, {file.filename().string()}, {}};
+}
+
+std::unique_ptr<Column> open_file(const InputSpec& spec, const std::string& path,
+                                  const Opening& opening) {
+  const std::string name = fs::path(path).filename().string();
+  if (has_image_extension(name)) return open_files(spec, only(path, FileKind::Image), opening);
+  if (name.find(".npy") != std::string::npos || name.find(".npz") != std::string::npos) {
+    warn_unused(path, opening);
+    return make_row_column(spec, read_npy(path), path);
+  }
+  if (is_idx(path)) return make_idx_column(spec, path, opening.options.image);
+  if (!name.ends_with(".bin")) {
+    fail(ErrorKind::BadData,
+         "{}: cannot tell what this is; expected an image, .npy, .npz, .bin or IDX file", path);
+  }
+  const bool cifar = opening.options.kind != DataKind::Bin && is_cifar_file(spec, file_size(path));
+  return open_files(spec, only(path, cifar ? FileKind::Cifar : FileKind::Bin), opening);
+}
+
+std::unique_ptr<Column> open_column(const InputSpec& spec, const std::string& path,
+                                    const Opening& opening) {
+  std::error_code code;
+  if (fs::is_directory(path, code)) {
+    return open_files(spec, list_folder(path, opening.options.kind, opening.labels), opening);
+  }
+  if (opening.labels != nullptr && opening.labels->by_name()) {
+    fail(ErrorKind::BadData,
+         "{} gives labels by file name, but {} is one file; give indices in the order of its "
+         "samples",
+         opening.labels->path, path);
+  }
+  const std::size_t member = path.rfind(".npz:");
+  const std::string file = member == std::string::npos ? path : path.substr(0, member + 4);
+  if (!fs::exists(file, code)) fail(ErrorKind::Io, "{}: no such file or folder", file);
+  if (!fs::is_regular_file(file, code)) {
+    fail(ErrorKind::Io, "{}: neither a regular file nor a folder", file);
+  }
+  return open_file(spec, path, opening);
+}
+
+class TableSource final : public SampleSource {
+ public:
+  TableSource(const std::vector<InputSpec>& specs, std::vector<std::unique_ptr<Column>> columns)
+      : batched_(specs.front().batched), columns_(std::move(columns)) {
+    for (const InputSpec& spec : specs) names_.push_back(spec.name);
+    size_ = columns_.front()->size();
+    for (const auto& column : columns_) {
+      if (labels_.empty()) labels_ = column->labels();
+    }
+  }
+
+  void set_labels(std::vector<std::int64_t> labels) { labels_ = std::move(labels); }
+  void limit(std::int64_t size) { size_ = std::min(size_, size); }
+
+  std::int64_t size() const override { return size_; }
+  bool has_labels() const override { return !labels_.empty(); }
+  bool concurrent() const override { return true; }
+  bool batchable() const override { return batched_; }
+  Sample read(std::int64_t index) override {
+    if (index < 0 || index >= size_) {
+      fail(ErrorKind::Usage, "there is no sample {}; there are {}", index, size_);
+    }
+    Sample sample;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      sample.inputs[names_[i]] = columns_[i]->read(index);
+    }
+    sample.name = columns_.front()->name(index);
+    if (has_labels()) sample.label = labels_[static_cast<std::size_t>(index)];
+    return sample;
+  }
+
+ private:
+  bool batched_;
+  std::vector<std::unique_ptr<Column>> columns_;
+  std::vector<std::string> names_;
+  std::vector<std::int64_t> labels_;
+  std::int64_t size_ = 0;
+};
+
+std::vector<std::unique_ptr<Column>> open_columns(const std::vector<InputPath>& paths,
+                                                  Opening opening) {
+  std::vector<std::unique_ptr<Column>> columns;
+  for (const InputPath& input : paths) {
+    columns.push_back(open_column(*input.spec, input.path, opening));
+    opening.labels = nullptr;
+    if (columns.back()->size() == 0) fail(ErrorKind::BadData, "{} holds no samples", input.path);
+    if (columns.back()->size() != columns.front()->size()) {
+      fail(ErrorKind::BadData, "{} holds {} samples, but {} holds {}; every input needs as many",
+           paths.front().path, columns.front()->size(), input.path, columns.back()->size());
+    }
+  }
+  return columns;
+}
+
+}  // namespace
+}  // namespace data
+
+std::unique_ptr<SampleSource> open_data(const DataOptions& options,
+                                        const std::vector<Value>& model_inputs,
+                                        const Context& context) {
+  if (options.limit < 0) {
+    fail(ErrorKind::Usage, "the limit of samples must not be negative, got {}", options.limit);
+  }
+  data::check_image_options(options.image);
+  const std::vector<data::InputSpec> specs = data::describe_inputs(model_inputs);
+  const std::vector<data::InputPath> paths = data::split_paths(options.path, specs);
+  std::optional<data::Labels> labels;
+  if (!options.labels.empty()) labels = data::read_labels(options.labels);
+  const data::Opening opening{options, labels ? &*labels : nullptr, context};
+  auto source = std::make_unique<data::TableSource>(specs, data::open_columns(paths, opening));
+  if (labels && !labels->by_name()) {
+    if (static_cast<std::int64_t>(labels->indices.size()) != source->size()) {
+      fail(ErrorKind::BadData, "{} holds {} labels, but {} holds {} samples", options.labels,
+           labels->indices.size(), options.path, source->size());
+    }
+    source->set_labels(std::move(labels->indices));
+  }
+  if (options.limit > source->size()) {
+    context.warn(format("data: {} holds {} samples, fewer than the {} asked for", options.path,
+                        source->size(), options.limit));
+  }
+  if (options.limit > 0) source->limit(options.limit);
+  return source;
+}
+
+}  // namespace quench

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often the model and its reference choose the same class.
+#include <algorithm>
+#include <optional>
+
+#include "metrics/metric.h"
+
+namespace quench::metrics {
+namespace {
+
+// The first of the largest elements; nothing when there is none or a NaN.
+template <typename T>
+std::optional<std::size_t> choice_of(std::span<const T> scores) {
+  if (scores.empty()) return std::nullopt;
+  if (std::any_of(scores.begin(), scores.end(), [](T x) { return std::isnan(x); })) {
+    return std::nullopt;
+  }
+  return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+}
+
+class Agreement final : public Metric {
+ public:
+  void add(const Tensor& actual, const Tensor& expected) override {
+    for_each_row(actual, expected, [this](auto a, auto e) {
+      const auto choice = choice_of(a);
+      same_ += choice && choice == choice_of(e) ? 1 : 0;
+      ++samples_;
+    });
+  }
+  double value() const override {
+    if (samples_ == 0) return kNothing;
+    return 100.0 * static_cast<double>(same_) / static_cast<double>(samples_);
+  }
+
+ private:
+  std::int64_t same_ = 0;
+  std::int64_t samples_ = 0;
+};
+
+}  // namespace
+
+MetricEntry agreement() {
+  return {{"agreement", "percent of samples whose largest output is the reference's", false, true},
+          []() -> std::unique_ptr<Metric> { return std::make_unique<Agreement>(); }};
+}
+
+}  // namespace quench::metrics

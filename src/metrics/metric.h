@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a metric's file gives to the list, and what metrics share.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <type_traits>
+
+#include "quench/metrics.h"
+
+namespace quench::metrics {
+
+/// A row of the list of metrics.
+struct MetricEntry {
+  MetricInfo info;
+  std::unique_ptr<Metric> (*make)();
+};
+
+#define QUENCH_METRIC(name) MetricEntry name();
+#include "metrics/metrics.inc"
+#undef QUENCH_METRIC
+
+/// The value of a metric that has seen nothing.
+inline constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Whether both are NaN or the same infinity: what the reference has, too, is no error.
+template <typename T>
+bool equally_special(T a, T b) {
+  return (std::isnan(a) && std::isnan(b)) || (std::isinf(a) && a == b);
+}
+
+/// Throws Error(BadData) unless both have the same number of elements.
+void expect_same_size(const Tensor& actual, const Tensor& expected);
+/// Samples in a tensor: its first dimension, or 1 for a scalar.
+std::int64_t num_rows(const Tensor& tensor);
+
+/// Calls `body(actual, expected)` with spans of one floating-point type.
+template <typename Body>
+void with_elements(const Tensor& actual, const Tensor& expected, const Body& body) {
+  expect_same_size(actual, expected);
+  if (actual.dtype() == DType::Float32 && expected.dtype() == DType::Float32) {
+    body(actual.data<float>(), expected.data<float>());
+    return;
+  }
+  const Tensor a = convert(actual, DType::Float64);
+  const Tensor e = convert(expected, DType::Float64);
+  body(a.data<double>(), e.data<double>());
+}
+
+/// Calls `body(actual_row, expected_row)` for every sample.
+template <typename Body>
+void for_each_row(const Tensor& actual, const Tensor& expected, const Body& body) {
+  with_elements(actual, expected, [&](auto a, auto e) {
+    const auto rows = static_cast<std::size_t>(num_rows(actual));
+    const std::size_t width = rows == 0 ? 0 : a.size() / rows;
+    for (std::size_t row = 0; row < rows; ++row) {
+      body(a.subspan(row * width, width), e.subspan(row * width, width));
+    }
+  });
+}
+
+/// Share of samples, in percent, whose label is among the `k` largest outputs.
+class TopK final : public Metric {
+ public:
+  explicit TopK(std::int64_t k) : k_(k) {}
+  void add(const Tensor& actual, const Tensor& labels) override;
+  double value() const override;
+
+ private:
+  std::int64_t k_;
+  std::int64_t right_ = 0;
+  std::int64_t samples_ = 0;
+};
+
+}  // namespace quench::metrics

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of metrics, and what they share.
+#include <string>
+#include <vector>
+
+#include "base/format.h"
+#include "base/nearest.h"
+#include "metrics/metric.h"
+
+namespace quench {
+namespace metrics {
+namespace {
+
+const std::vector<MetricEntry>& entries() {
+  static const std::vector<MetricEntry> list = {
+#define QUENCH_METRIC(name) name(),
+#include "metrics/metrics.inc"
+#undef QUENCH_METRIC
+  };
+  return list;
+}
+
+}  // namespace
+
+void expect_same_size(const Tensor& actual, const Tensor& expected) {
+  if (actual.size() == expected.size() && num_rows(actual) == num_rows(expected)) return;
+  fail(ErrorKind::BadData, "cannot compare an output of shape {} with a reference of shape {}",
+       to_string(actual.shape()), to_string(expected.shape()));
+}
+
+std::int64_t num_rows(const Tensor& tensor) {
+  return tensor.rank() == 0 ? 1 : tensor.shape().front();
+}
+
+}  // namespace metrics
+
+std::span<const MetricInfo> all_metrics() noexcept {
+  static const std::vector<MetricInfo> infos = [] {
+    std::vector<MetricInfo> list;
+    for (const auto& entry : metrics::entries()) list.push_back(entry.info);
+    return list;
+  }();
+  return infos;
+}
+
+std::unique_ptr<Metric> make_metric(std::string_view name) {
+  std::vector<std::string> names;
+  for (const auto& entry : metrics::entries()) {
+    if (entry.info.name == name) return entry.make();
+    names.emplace_back(entry.info.name);
+  }
+  fail(ErrorKind::Usage, "there is no metric '{}'{}; there are {}", name, did_you_mean(name, names),
+       fmt::join(names, ", "));
+}
+
+}  // namespace quench
