@@ -53,10 +53,10 @@ asan: deps-test  ## run the tests under AddressSanitizer and UBSan
 	cmake --build --preset asan -j $(JOBS)
 	ctest --preset asan -j $(JOBS) -LE 'roundtrip|conformance'
 
-fuzz: deps-develop  ## run each fuzzing harness for FUZZ_SECONDS seconds
+fuzz: deps-test deps-develop  ## run each fuzzing harness for FUZZ_SECONDS seconds
 	cmake --preset fuzz $(CMAKE_ARGS)
 	cmake --build --preset fuzz -j $(JOBS)
-	fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+	scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
 deps:
 	@scripts/install_deps.sh build
