@@ -18,6 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 HEAVY = ("torch/", "ATen/", "c10/", "dnnl", "oneapi/")
 LIBRARY = ("src/", "cli/")
+# A header that g++ has compiled is of no use to clang-tidy; the files include what they need.
+PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S*/cmake_pch\.hxx")
 
 
 def closure(path, seen):
@@ -41,9 +43,17 @@ def key_of(path, files, command):
     return digest.hexdigest()
 
 
-def select(build, everything, wanted):
-    """Pairs (file, key) of what should be checked."""
+def read_commands(build, cache):
+    """The compile commands without precompiled headers; also written to `cache` for clang-tidy."""
     commands = json.loads((build / "compile_commands.json").read_text())
+    for entry in commands:
+        entry["command"] = PRECOMPILED.sub("", entry["command"])
+    (cache / "compile_commands.json").write_text(json.dumps(commands))
+    return commands
+
+
+def select(commands, build, everything, wanted):
+    """Pairs (file, key) of what should be checked."""
     for entry in commands:
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
         name = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else ""
@@ -56,8 +66,8 @@ def select(build, everything, wanted):
             yield path, key_of(path, files, entry["command"])
 
 
-def check(path, build):
-    command = ["clang-tidy", "-p", str(build), "--quiet", str(path)]
+def check(path, cache):
+    command = ["clang-tidy", "-p", str(cache), "--quiet", str(path)]
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     return path, run.returncode == 0, run.stdout
 
@@ -68,15 +78,16 @@ def main():
     parser.add_argument("paths", nargs="*", help="check only files whose path begins like this")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--all", action="store_true", help="the engine and the tests too")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     build = options.build.resolve()
     cache = ROOT / "build" / "tidy-cache"
     cache.mkdir(parents=True, exist_ok=True)
-    todo = {path: key for path, key in select(build, options.all, tuple(options.paths))
+    commands = read_commands(build, cache)
+    todo = {path: key for path, key in select(commands, build, options.all, tuple(options.paths))
             if not (cache / key).exists()}
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for path, clean, text in pool.map(lambda item: check(item, build), todo):
+        for path, clean, text in pool.map(lambda item: check(item, cache), todo):
             if clean:
                 (cache / todo[path]).touch()
             else:
