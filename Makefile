@@ -45,7 +45,7 @@ lint: all-release deps-develop  ## check format, text, sizes and layers, then ru
 	ctest --preset release -L fast -R '^check_'
 	scripts/tidy.py build/release -j $(JOBS)
 
-tidy: all-release deps-develop  ## run clang-tidy over every file, the engine too
+tidy: all-release deps-develop  ## run clang-tidy over the tests and benchmarks too
 	scripts/tidy.py build/release -j $(JOBS) --all
 
 asan: deps-test  ## run the tests under AddressSanitizer and UBSan

@@ -29,7 +29,9 @@ esac
 
 cmake -G Ninja -S "$source/tests/install/consumer" -B "$work/build" "$@"
 cmake --build "$work/build" -j 2 --target consumer
-"$work/build/consumer"
-if [ "$mode" = package ]; then
-  true
+"$work/build/consumer" | tee "$work/output"
+grep -q '^float32\[2x2\]$' "$work/output"
+grep -q '^io: .*no_such_model.onnx' "$work/output"
+if [ "$mode" = package ] && [ -x "$build/quench" ]; then
+  "$work/moved/bin/quench" list dtypes
 fi

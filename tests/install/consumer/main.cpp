@@ -17,7 +17,7 @@ int main() {
   const auto tensor = quench::Tensor::of<float>({2, 2}, {1, 2, 3, 4});
   std::cout << quench::name_of(tensor.dtype()) << "[" << quench::to_string(tensor.shape()) << "]\n";
   try {
-    tensor.data<double>();
+    quench::load("no_such_model.onnx");
   } catch (const quench::Error& error) {
     std::cout << quench::name_of(error.kind()) << ": " << error.what() << "\n";
     return 0;
