@@ -13,7 +13,7 @@ ROOMS = [
 ]
 # The room that each public header belongs to.
 PUBLIC_HEADERS = {
-    "error": "base", "context": "base", "dtype": "tensor", "tensor": "tensor", "node": "ir",
+    "error": "base", "context": "base", "nearest": "base", "dtype": "tensor", "tensor": "tensor", "node": "ir",
     "graph": "ir", "model": "ir", "data": "data", "session": "exec", "metrics": "metrics",
     "evaluate": "pipeline", "run": "pipeline",
 }

@@ -14,7 +14,7 @@ namespace quench {
 /// What `quench inspect` shows.
 struct ModelSummary {
   std::string path;
-  std::int64_t bytes_on_disk = 0;
+  std::int64_t bytes_on_disk = 0;  ///< with external data
   std::int64_t ir_version = 0;
   std::map<std::string, std::int64_t> opsets;
   std::string producer;
@@ -33,12 +33,20 @@ struct ModelSummary {
 };
 ModelSummary inspect(const std::string& path);
 
+/// Inputs drawn from a seeded generator, where there is no data.
+struct RandomInputs {
+  std::int64_t samples = 16;
+  std::map<std::string, Shape> shapes;  ///< by input, where the model leaves dimensions open
+};
+
 /// How `evaluate` and `compare` run.
 struct EvaluateOptions {
-  DataOptions data;
+  DataOptions data;                  ///< `compare` draws random inputs when the path is empty
+  RandomInputs random;               ///< used by `compare` only
   std::vector<std::string> metrics;  ///< empty: top1 and top5 with labels, else the reference ones
   std::string reference;             ///< a model whose outputs are the expected ones
-  std::int64_t batch = 8;
+  std::string output;                ///< the output to score; empty: the first, or all of them
+  std::int64_t batch = 8;            ///< a model with a fixed batch keeps its own
 };
 
 /// Metric values of one output (or, for `compare`, of one layer).
@@ -48,7 +56,8 @@ struct OutputScores {
 };
 struct EvaluateResult {
   std::int64_t samples = 0;
-  double seconds = 0;
+  std::int64_t batch = 0;
+  double seconds = 0;  ///< reading the data included, loading the model not
   std::vector<OutputScores> outputs;
 };
 EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& options,
@@ -57,8 +66,9 @@ EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& op
 struct CompareResult {
   std::int64_t samples = 0;
   std::vector<OutputScores> outputs;
-  std::vector<OutputScores> layers;  ///< values that both models have under one name
+  std::vector<OutputScores> layers;  ///< values that both models have under one name, in run order
 };
+/// `path_b` is the reference that `path_a` is measured against.
 CompareResult compare(const std::string& path_a, const std::string& path_b,
                       const EvaluateOptions& options, const Context& context = {});
 
@@ -83,5 +93,21 @@ struct BenchResult {
 };
 BenchResult bench(const std::string& model_path, const BenchOptions& options,
                   const Context& context = {});
+
+/// What `quench demo` shows: models scored and timed on the same data.
+struct DemoOptions {
+  std::vector<std::string> models;
+  EvaluateOptions evaluate;
+  BenchOptions bench;
+};
+/// One line of the demo's table. A later column is a new key of `scores` or a new field here.
+struct DemoRow {
+  std::string model;
+  std::int64_t bytes_on_disk = 0;
+  std::int64_t samples = 0;
+  std::map<std::string, double> scores;
+  BenchResult timing;
+};
+std::vector<DemoRow> demo(const DemoOptions& options, const Context& context = {});
 
 }  // namespace quench

@@ -1,16 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name a user probably meant.
+// The name a user probably meant: public, because the commands suggest names too.
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
-
-namespace quench {
-
-/// The candidate with the smallest edit distance to `name`, or "" when none is close.
-std::string nearest(std::string_view name, std::span<const std::string> candidates);
-/// "; did you mean 'x'?", or "" when nothing is close.
-std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
-
-}  // namespace quench
+#include "quench/nearest.h"  // IWYU pragma: export

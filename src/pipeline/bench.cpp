@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times a model on random inputs.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/format.h"
+#include "pipeline/memory.h"
+#include "pipeline/random_inputs.h"
+#include "quench/evaluate.h"
+
+namespace quench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+void check(const BenchOptions& options) {
+  if (options.batch < 1 || options.runs < 1 || options.warmup < 0) {
+    fail(ErrorKind::Usage,
+         "bench needs a batch and runs of at least 1 and a warmup of at least 0; "
+         "got batch {}, runs {}, warmup {}",
+         options.batch, options.runs, options.warmup);
+  }
+}
+
+std::vector<double> time_runs(Session& session, const TensorMap& feeds, const BenchOptions& options,
+                              const Context& context) {
+  for (int i = 0; i < options.warmup; ++i) {
+    context.check_cancelled();
+    session.run(feeds);
+  }
+  std::vector<double> times;
+  const Clock::time_point start = Clock::now();
+  for (int i = 0; i < options.runs; ++i) {
+    context.check_cancelled();
+    const Clock::time_point run_start = Clock::now();
+    session.run(feeds);
+    times.push_back(milliseconds_since(run_start));
+    context.report("bench", i + 1, options.runs);
+    if (times.size() >= 3 && milliseconds_since(start) > options.max_seconds * 1000) break;
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+double median(const std::vector<double>& sorted) {
+  const std::size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/// Nearest rank: a time that was really measured.
+double percentile(const std::vector<double>& sorted, double percent) {
+  const double rank = std::ceil(percent / 100 * static_cast<double>(sorted.size()));
+  return sorted[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
+}
+
+}  // namespace
+
+BenchResult bench(const std::string& model_path, const BenchOptions& options,
+                  const Context& context) {
+  check(options);
+  load_engine(context);
+  const PeakMemory memory;
+  const Clock::time_point start = Clock::now();
+  Session session(load(model_path), {}, context);
+  BenchResult result{.model = model_path, .threads = context.num_threads()};
+  result.load_ms = milliseconds_since(start);
+
+  result.batch = effective_batch(session.inputs(), options.batch);
+  if (result.batch != options.batch) {
+    context.warn(format("bench: {}: its batch is fixed at {}, so that is what was timed",
+                        model_path, result.batch));
+  }
+  std::mt19937_64 generator(context.seed);
+  const auto shapes = resolve_shapes(session.inputs(), options.shapes, result.batch);
+  const TensorMap feeds = random_feeds(session.inputs(), shapes, generator);
+  const std::vector<double> times = time_runs(session, feeds, options, context);
+  result.runs = static_cast<int>(times.size());
+  result.median_ms = median(times);
+  result.p95_ms = percentile(times, 95);
+  result.min_ms = times.front();
+  result.samples_per_second = 1000.0 * static_cast<double>(result.batch) / result.median_ms;
+  result.peak_rss_mb = memory.peak_mb();
+  return result;
+}
+
+}  // namespace quench
