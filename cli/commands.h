@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of the program; each has a file of its own.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <functional>
+
+namespace quench::cli {
+
+/// A verb: its part of the command line, and what to do when it was chosen.
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<int()> run;  ///< returns the exit code
+};
+
+Command setup_inspect(CLI::App& root);
+Command setup_run(CLI::App& root);
+Command setup_eval(CLI::App& root);
+Command setup_bench(CLI::App& root);
+Command setup_compare(CLI::App& root);
+Command setup_list(CLI::App& root);
+Command setup_demo(CLI::App& root);
+
+}  // namespace quench::cli

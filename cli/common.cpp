@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags that mean the same in every verb, and the Context they make.
+#include "cli/common.h"
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+#include <string>
+
+namespace quench::cli {
+
+void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
+  app.add_flag("--json", flags.json, "Print one JSON object on stdout");
+  app.add_flag("--quiet", flags.quiet, "No progress and no warnings");
+  if (work == Work::Reads) return;
+  app.add_flag("--verbose", flags.verbose, "Log what is done on stderr");
+  app.add_option("--threads", flags.threads, "Threads; 0 means one for each core")
+      ->check(CLI::Range(0, 1024))
+      ->type_name("N");
+  app.add_option("--seed", flags.seed, "Seed of everything random")->type_name("N");
+}
+
+CLI::App* add_verb(CLI::App& root, const char* name, const char* summary, const char* example) {
+  CLI::App* app = root.add_subcommand(name, summary);
+  app->footer(std::string("Example:\n  ") + example);
+  return app;
+}
+
+Context make_context(const CommonFlags& flags, ProgressBar& bar) {
+  Context context;
+  context.threads = flags.threads;
+  context.seed = flags.seed;
+  context.cancel = watch_interrupts();
+  if (flags.quiet) return context;
+  context.progress = [&bar](const Progress& progress) { bar.update(progress); };
+  context.log = [&bar, verbose = flags.verbose](LogLevel level, std::string_view line) {
+    if (verbose || level == LogLevel::Warning) bar.log(level, line);
+  };
+  return context;
+}
+
+}  // namespace quench::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags that mean the same in every verb, and the Context they make.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <cstdint>
+
+#include "cli/progress.h"
+#include "quench/context.h"
+
+namespace quench::cli {
+
+struct CommonFlags {
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+  int threads = 0;
+  std::uint64_t seed = 0;
+};
+
+/// Which of the common flags make sense for a verb.
+enum class Work { Reads, Runs };
+
+/// Adds --json and --quiet and, for a verb that runs a model, --threads, --seed and --verbose.
+void add_common_flags(CLI::App& app, CommonFlags& flags, Work work);
+
+/// A sub-command whose help ends with an example that a test runs.
+CLI::App* add_verb(CLI::App& root, const char* name, const char* summary, const char* example);
+
+/// A Context with the flags applied, that draws on `bar` and stops at Ctrl-C.
+Context make_context(const CommonFlags& flags, ProgressBar& bar);
+
+}  // namespace quench::cli

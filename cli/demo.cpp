@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// quench demo: scores and times models side by side in one table.
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/common.h"
+#include "cli/data_flags.h"
+#include "cli/errors.h"
+#include "cli/json.h"
+#include "cli/table.h"
+
+namespace quench::cli {
+namespace {
+
+struct DemoFlags {
+  DemoOptions options;
+  DataFlags data;
+  CommonFlags common;
+};
+
+/// A column is a title and how it is read from a row; a new one is a line in `columns`.
+struct Column {
+  const char* title;
+  Align align;
+  std::function<std::string(const DemoRow&)> cell;
+};
+
+std::string score(const DemoRow& row, const std::string& metric) {
+  const auto found = row.scores.find(metric);
+  return found == row.scores.end() ? "-" : fixed(found->second, 2) + " %";
+}
+
+std::vector<Column> columns() {
+  return {
+      {"model", Align::Left,
+       [](const DemoRow& row) { return std::filesystem::path(row.model).stem().string(); }},
+      {"size", Align::Right, [](const DemoRow& row) { return human_bytes(row.bytes_on_disk); }},
+      {"top-1", Align::Right, [](const DemoRow& row) { return score(row, "top1"); }},
+      {"latency", Align::Right,
+       [](const DemoRow& row) { return fixed(row.timing.median_ms, 3) + " ms"; }},
+      {"images/s", Align::Right,
+       [](const DemoRow& row) { return fixed(row.timing.samples_per_second, 0); }},
+  };
+}
+
+void print_rows(const std::vector<DemoRow>& rows) {
+  Table table;
+  for (const Column& column : columns()) table.column(column.title, column.align);
+  for (const DemoRow& row : rows) {
+    std::vector<std::string> cells;
+    for (const Column& column : columns()) cells.push_back(column.cell(row));
+    table.row(cells);
+  }
+  print(table.text());
+  if (rows.empty()) return;
+  const BenchResult& timing = rows.front().timing;
+  print("\n" + grouped(rows.front().samples) + " images; latency at batch " +
+        grouped(timing.batch) + " on " + grouped(timing.threads) + " threads\n");
+}
+
+Json rows_json(const std::vector<DemoRow>& rows) {
+  Json list = Json::array();
+  for (const DemoRow& row : rows) {
+    Json item = {
+        {"model", row.model}, {"bytes_on_disk", row.bytes_on_disk}, {"samples", row.samples}};
+    for (const auto& [metric, value] : row.scores) item[metric] = number(value);
+    item["timing"] = to_json(row.timing);
+    list.push_back(item);
+  }
+  return {{"models", list}};
+}
+
+int run(const DemoFlags& flags) {
+  DemoOptions options = flags.options;
+  options.evaluate.data = data_options(flags.data);
+  ProgressBar bar;
+  const std::vector<DemoRow> rows = demo(options, make_context(flags.common, bar));
+  bar.clear();
+  if (flags.common.json) {
+    print_json(rows_json(rows));
+  } else {
+    print_rows(rows);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Command setup_demo(CLI::App& root) {
+  CLI::App* app = add_verb(root, "demo", "Score and time models side by side",
+                           "quench demo --model model.onnx --data images.npy --labels labels.npy");
+  auto flags = std::make_shared<DemoFlags>();
+  app->add_option("--model", flags->options.models, "Model file; repeatable, one row each")
+      ->required()
+      ->allow_extra_args(false)
+      ->type_name("MODEL");
+  app->add_option("--runs", flags->options.bench.runs, "Timed runs")
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("N");
+  add_data_flags(*app, flags->data);
+  add_common_flags(*app, flags->common, Work::Runs);
+  return {app, [flags] { return run(*flags); }};
+}
+
+}  // namespace quench::cli

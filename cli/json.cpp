@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON on stdout.
+#include "cli/json.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace quench::cli {
+
+void print_json(const Json& json) {
+  // Names in a model file need not be valid UTF-8.
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+Json number(double value) { return std::isinf(value) ? std::copysign(1e308, value) : value; }
+
+Json to_json(const Value& value) {
+  Json shape;
+  if (value.type.shape) {
+    shape = Json::array();
+    for (const Dim& dim : *value.type.shape) {
+      if (dim.known()) {
+        shape.push_back(dim.value);
+      } else {
+        shape.push_back(dim.symbol.empty() ? Json() : Json(dim.symbol));
+      }
+    }
+  }
+  return {{"name", value.name}, {"type", name_of(value.type.dtype)}, {"shape", shape}};
+}
+
+Json to_json(const OutputScores& scores) {
+  Json json = {{"name", scores.output}};
+  for (const auto& [metric, value] : scores.scores) json[metric] = number(value);
+  return json;
+}
+
+Json to_json(const BenchResult& result) {
+  return {{"model", result.model},         {"batch", result.batch},
+          {"threads", result.threads},     {"runs", result.runs},
+          {"median_ms", result.median_ms}, {"p95_ms", result.p95_ms},
+          {"min_ms", result.min_ms},       {"samples_per_second", result.samples_per_second},
+          {"load_ms", result.load_ms},     {"peak_rss_mb", result.peak_rss_mb}};
+}
+
+}  // namespace quench::cli

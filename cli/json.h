@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON on stdout.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "quench/evaluate.h"
+
+namespace quench::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// Prints one object and a newline. NaN becomes null.
+void print_json(const Json& json);
+
+/// A score as JSON, which has no infinity: +-1e308 compares as one would.
+Json number(double value);
+Json to_json(const Value& value);
+Json to_json(const OutputScores& scores);
+Json to_json(const BenchResult& result);
+
+}  // namespace quench::cli

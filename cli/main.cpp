@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program: picks a verb and turns its outcome into an exit code.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/errors.h"
+#include "cli/usage.h"
+
+namespace quench::cli {
+namespace {
+
+std::vector<Command> setup_commands(CLI::App& root) {
+  return {setup_inspect(root), setup_run(root),  setup_eval(root), setup_bench(root),
+          setup_compare(root), setup_list(root), setup_demo(root)};
+}
+
+/// A full disk shows only when the last buffer is written.
+int flush_output(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  return report_error(std::string("stdout cannot be written: ") + std::strerror(errno), kBadInput);
+}
+
+int run_command(const std::vector<Command>& commands) {
+  for (const Command& command : commands) {
+    if (command.app->parsed()) return flush_output(command.run());
+  }
+  return kUsage;
+}
+
+int run_program(int argc, char** argv) {
+  CLI::App root("Quench: quantise trained models, and run, score and time them.", "quench");
+  root.set_version_flag("--version", "quench " QUENCH_VERSION);
+  root.require_subcommand(1);
+  root.get_formatter()->column_width(34);
+  root.footer("Example:\n  quench inspect model.onnx\n\nquench COMMAND --help says more.");
+  const std::vector<Command> commands = setup_commands(root);
+  if (argc < 2) {
+    std::fputs(root.help().c_str(), stderr);
+    return kUsage;
+  }
+  const std::string word = argv[1];
+  if (!word.starts_with('-')) {
+    const std::string complaint = unknown_command(root, word);
+    if (!complaint.empty()) return report_error(complaint, kUsage);
+  }
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return flush_output(report_parse_error(root, error));
+  }
+  return run_command(commands);
+}
+
+}  // namespace
+}  // namespace quench::cli
+
+int main(int argc, char** argv) {
+  try {
+    return quench::cli::run_program(argc, argv);
+  } catch (...) {
+    return quench::cli::report_current_exception();
+  }
+}
