@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the small models that the tests of the program use into a folder.
+#include <cstdio>
+#include <exception>
+#include <numeric>
+#include <random>
+#include <string>
+
+#include "quench/model.h"
+
+namespace {
+
+using quench::DType;
+using quench::Model;
+using quench::Tensor;
+using quench::ValueId;
+using quench::ValueType;
+
+Tensor noise(quench::Shape shape, std::uint32_t seed, float scale) {
+  std::minstd_rand generator(seed);
+  Tensor result = Tensor::zeros(DType::Float32, std::move(shape));
+  for (float& element : result.mutable_data<float>()) {
+    element = scale * (static_cast<float>(generator() % 2001) / 1000.0F - 1.0F);
+  }
+  return result;
+}
+
+Tensor disturbed(Tensor tensor, float scale) {
+  const Tensor extra = noise(tensor.shape(), 99, scale);
+  const auto src = extra.data<float>();
+  auto dst = tensor.mutable_data<float>();
+  for (std::size_t i = 0; i < dst.size(); ++i) dst[i] += src[i];
+  return tensor;
+}
+
+Model empty_model() {
+  Model model;
+  model.ir_version = 8;
+  model.opsets[""] = 13;
+  model.producer_name = "quench tests";
+  model.graph.name = "g";
+  return model;
+}
+
+ValueId add_input(Model& model, const std::string& name, std::vector<quench::Dim> dims) {
+  const ValueId id = model.graph.add_value(
+      {.name = name, .type = ValueType::tensor(DType::Float32, std::move(dims)), .declared = true});
+  model.graph.inputs.push_back(id);
+  return id;
+}
+
+void add_output(Model& model, ValueId id, std::vector<quench::Dim> dims) {
+  model.graph[id].type = ValueType::tensor(DType::Float32, std::move(dims));
+  model.graph[id].declared = true;
+  model.graph.outputs.push_back(id);
+}
+
+/// A classifier of 3x8x8 images into 10 classes: Conv, Relu, GlobalAveragePool, Flatten, Gemm.
+Model classifier(quench::Dim batch, float disturbance) {
+  Model model = empty_model();
+  quench::Graph& graph = model.graph;
+  const ValueId x = add_input(model, "x", {batch, {3, ""}, {8, ""}, {8, ""}});
+  const ValueId filters =
+      graph.add_constant("filters", disturbed(noise({16, 3, 3, 3}, 1, 1.0F), disturbance));
+  graph.add_node("Conv", {x, filters}, {"conv"}).name = "conv_node";
+  graph.add_node("Relu", {graph.find("conv")}, {"relu"}).name = "relu_node";
+  graph.add_node("GlobalAveragePool", {graph.find("relu")}, {"pooled"}).name = "pool_node";
+  graph.add_node("Flatten", {graph.find("pooled")}, {"features"}).name = "flatten_node";
+  const ValueId weights = graph.add_constant("weights", noise({16, 10}, 2, 1.0F));
+  const ValueId bias = graph.add_constant("bias", noise({10}, 3, 0.1F));
+  graph.add_node("Gemm", {graph.find("features"), weights, bias}, {"scores"}).name = "gemm_node";
+  add_output(model, graph.find("scores"), {batch, {10, ""}});
+  return model;
+}
+
+/// One Relu over an image whose size is open, with outputs whose names are no file names.
+Model odd_names() {
+  Model model = empty_model();
+  quench::Graph& graph = model.graph;
+  const quench::Dim open{-1, "n"};
+  const std::vector<quench::Dim> dims{open, {3, ""}, {-1, "h"}, {-1, "w"}};
+  const ValueId x = add_input(model, "in:0", dims);
+  graph.add_node("Relu", {x}, {"a/b:0"}).name = "one";
+  graph.add_node("Neg", {x}, {"a_b_0"}).name = "two";
+  graph.add_node("Abs", {x}, {"../\x1b[31mred"}).name = "three";
+  for (const char* name : {"a/b:0", "a_b_0", "../\x1b[31mred"}) {
+    add_output(model, graph.find(name), dims);
+  }
+  return model;
+}
+
+Model unsupported() {
+  Model model = empty_model();
+  model.opsets["example.org"] = 1;
+  quench::Graph& graph = model.graph;
+  const ValueId x = add_input(model, "x", {{2, ""}});
+  quench::Node& node = graph.add_node("Frobnicate", {x}, {"y"});
+  node.name = "strange_node";
+  node.domain = "example.org";
+  add_output(model, graph.find("y"), {{2, ""}});
+  return model;
+}
+
+void write_all(const std::string& dir) {
+  const quench::Dim open{-1, "batch"};
+  quench::save(classifier(open, 0), dir + "/model.onnx");
+  quench::save(classifier(open, 0.05F), dir + "/reference.onnx");
+  quench::save(classifier({4, ""}, 0), dir + "/fixed.onnx");
+  quench::save(odd_names(), dir + "/odd.onnx");
+  quench::save(unsupported(), dir + "/unsupported.onnx");
+  quench::save(classifier(open, 0), dir + "/external.onnx",
+               {.data = quench::SaveOptions::Data::External});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  try {
+    write_all(argv[1]);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

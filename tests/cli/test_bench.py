@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""quench bench."""
+import unittest
+
+import harness
+
+
+class BenchTest(harness.CliTest):
+    def test_one_model(self):
+        result = self.run_json("bench", "model.onnx", "--batch", "4", "--threads", "1", "--runs",
+                               "7", "--warmup", "1")
+        self.assertEqual((result["batch"], result["threads"], result["runs"]), (4, 1, 7))
+        self.assertGreater(result["median_ms"], 0)
+        self.assertLessEqual(result["min_ms"], result["median_ms"])
+        self.assertLessEqual(result["median_ms"], result["p95_ms"])
+        self.assertAlmostEqual(result["samples_per_second"], 4000 / result["median_ms"], places=3)
+        self.assertGreater(result["load_ms"], 0)
+        # The engine alone takes more than 100 MB; it must not be counted.
+        self.assertLess(result["peak_rss_mb"], 60)
+
+    def test_several_models(self):
+        result = self.run_json("bench", "model.onnx", "reference.onnx", "--runs", "3")
+        self.assertEqual([each["model"] for each in result["models"]],
+                         ["model.onnx", "reference.onnx"])
+
+    def test_fixed_batch_is_told(self):
+        result = self.run_quench("bench", "fixed.onnx", "--batch", "8", "--runs", "3")
+        self.assertIn("fixed at 4", result.stderr)
+        self.assertEqual(self.run_json("bench", "fixed.onnx", "--runs", "3")["batch"], 4)
+        self.assertEqual(self.run_quench("bench", "fixed.onnx", "--runs", "3", "--quiet").stderr,
+                         "")
+
+    def test_open_dimensions(self):
+        error = self.run_quench("bench", "odd.onnx", "--runs", "3", expect=3)
+        self.assertIn("--shape in:0=", error.stderr)
+        result = self.run_json("bench", "odd.onnx", "--runs", "3", "--shape", "in:0=2,3,16,16")
+        self.assertEqual(result["runs"], 3)
+
+    def test_time_limit(self):
+        result = self.run_json("bench", "model.onnx", "--runs", "1000000", "--max-seconds", "0.2")
+        self.assertLess(result["runs"], 1000000)
+        self.assertGreaterEqual(result["runs"], 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
