@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values the engine can hold.
+#include "exec/engine/types.h"
+
+#include "base/format.h"
+#include "exec/engine/bridge.h"
+
+namespace quench::exec {
+
+std::string type_refusal(const Graph& graph, const Node& node) {
+  for (const auto* ids : {&node.inputs, &node.outputs}) {
+    for (const ValueId id : *ids) {
+      if (id == kNoValue) continue;
+      const Value& value = graph[id];
+      if (value.type.kind == ValueType::Kind::Other) {
+        return format("'{}' is not a tensor", value.name);
+      }
+      if (value.type.dtype != DType::Undefined && !scalar_type(value.type.dtype)) {
+        return format("'{}' is a {} tensor, which the engine cannot compute with", value.name,
+                      name_of(value.type.dtype));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace quench::exec

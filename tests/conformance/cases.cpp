@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The conformance cases of the ONNX project: models with input and output tensors.
+#include "conformance/cases.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "support/tensor_file.h"
+
+namespace quench::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What ONNX's own backend test runner allows.
+constexpr double kRelative = 1e-3;
+constexpr double kAbsolute = 1e-5;
+
+std::vector<fs::path> data_sets(const Case& which) {
+  std::vector<fs::path> result;
+  for (const auto& entry : fs::directory_iterator(which.folder)) {
+    if (entry.path().filename().string().starts_with("test_data_set_")) {
+      result.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(result);
+  return result;
+}
+
+TensorMap read_all(const fs::path& set, const char* stem, const std::vector<Value>& values) {
+  TensorMap result;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const fs::path file = set / format("{}_{}.pb", stem, i);
+    if (fs::exists(file)) result[values[i].name] = read_tensor_file(file.string());
+  }
+  return result;
+}
+
+bool close(double got, double expected, double relative, double absolute) {
+  if (std::isnan(got) || std::isnan(expected)) return std::isnan(got) && std::isnan(expected);
+  if (std::isinf(got) || std::isinf(expected)) return got == expected;
+  return std::abs(got - expected) <= absolute + relative * std::abs(expected);
+}
+
+std::vector<double> to_double(const Tensor& tensor) {
+  const Tensor wide = convert(tensor, DType::Float64);
+  return {wide.data<double>().begin(), wide.data<double>().end()};
+}
+
+std::string compare_set(Session& session, const fs::path& set) {
+  const TensorMap expected = read_all(set, "output", session.outputs());
+  const TensorMap got = session.run(read_all(set, "input", session.inputs()));
+  for (const auto& [name, tensor] : expected) {
+    const std::string why = difference(got.at(name), tensor, kRelative, kAbsolute);
+    if (!why.empty()) return format("output '{}': {}", name, why);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Case> list_cases(const fs::path& data) {
+  std::vector<Case> cases;
+  for (const char* group : {"node", "pytorch-converted", "pytorch-operator", "simple"}) {
+    for (const auto& entry : fs::directory_iterator(data / group)) {
+      if (!fs::exists(entry.path() / "model.onnx")) continue;
+      cases.push_back({format("{}/{}", group, entry.path().filename().string()), entry.path()});
+    }
+  }
+  std::ranges::sort(cases, {}, &Case::name);
+  return cases;
+}
+
+std::string difference(const Tensor& got, const Tensor& expected, double relative,
+                       double absolute) {
+  if (got.dtype() != expected.dtype() || got.shape() != expected.shape()) {
+    return format("expected {} {}, got {} {}", name_of(expected.dtype()),
+                  to_string(expected.shape()), name_of(got.dtype()), to_string(got.shape()));
+  }
+  if (!info(expected.dtype()).is_float) {
+    return got == expected ? "" : "integers differ";
+  }
+  const std::vector<double> a = to_double(got);
+  const std::vector<double> b = to_double(expected);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (close(a[i], b[i], relative, absolute)) continue;
+    return format("element {} is {}, expected {}", i, a[i], b[i]);
+  }
+  return {};
+}
+
+std::vector<TensorMap> case_inputs(const Case& which, const Session& session) {
+  std::vector<TensorMap> result;
+  for (const fs::path& set : data_sets(which)) {
+    result.push_back(read_all(set, "input", session.inputs()));
+  }
+  return result;
+}
+
+Outcome run_case(const Case& which, const SessionOptions& options, const Context& context) {
+  try {
+    Session session(load((which.folder / "model.onnx").string()), options, context);
+    for (const fs::path& set : data_sets(which)) {
+      const std::string why = compare_set(session, set);
+      if (!why.empty()) return {Outcome::Kind::Wrong, why};
+    }
+    return {};
+  } catch (const Error& error) {
+    const bool unsupported = error.kind() == ErrorKind::Unsupported;
+    return {unsupported ? Outcome::Kind::Unsupported : Outcome::Kind::Wrong, error.what()};
+  } catch (const std::exception& error) {
+    return {Outcome::Kind::Wrong, error.what()};
+  }
+}
+
+}  // namespace quench::test
