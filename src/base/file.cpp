@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "base/format.h"
@@ -39,6 +41,26 @@ struct Descriptor {
   }
 };
 
+/// The live mappings by their start: dropping pages of anything else would lose data.
+struct Mappings {
+  std::mutex mutex;
+  std::map<std::uintptr_t, std::size_t> sizes;
+};
+
+Mappings& mappings() {
+  static Mappings all;
+  return all;
+}
+
+bool is_mapped(std::uintptr_t begin, std::uintptr_t end) {
+  Mappings& all = mappings();
+  const std::lock_guard lock(all.mutex);
+  auto after = all.sizes.upper_bound(begin);
+  if (after == all.sizes.begin()) return false;
+  --after;
+  return end <= after->first + after->second;
+}
+
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
@@ -51,18 +73,23 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   if (mapped == MAP_FAILED) fail_io("map", path);
   result->data_ = static_cast<const std::byte*>(mapped);
   result->size_ = size;
+  const std::lock_guard lock(mappings().mutex);
+  mappings().sizes[reinterpret_cast<std::uintptr_t>(mapped)] = size;
   return result;
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr) return;
+  const std::lock_guard lock(mappings().mutex);
+  mappings().sizes.erase(reinterpret_cast<std::uintptr_t>(data_));
+  ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 void release_pages(std::span<const std::byte> bytes) noexcept {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = (reinterpret_cast<std::uintptr_t>(bytes.data()) + page - 1) / page * page;
   const auto end = (reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size()) / page * page;
-  if (begin >= end) return;
+  if (begin >= end || !is_mapped(begin, end)) return;
   // Advice only: a failure costs memory, never correctness.
   // NOLINTNEXTLINE(performance-no-int-to-ptr): page borders are computed as numbers.
   (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);

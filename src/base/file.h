@@ -28,7 +28,8 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Tells the system that mapped bytes are not needed soon; they are read again if touched.
+/// Tells the system that bytes of a MappedFile are not needed soon; they are read again if
+/// touched. Does nothing for memory of any other kind.
 void release_pages(std::span<const std::byte> bytes) noexcept;
 
 /// Bytes of a regular file; throws Error(Io).
