@@ -8,19 +8,32 @@ namespace quench::exec {
 
 std::optional<at::ScalarType> scalar_type(DType dtype) {
   switch (dtype) {
-    case DType::Float32: return at::kFloat;
-    case DType::Float64: return at::kDouble;
-    case DType::Float16: return at::kHalf;
-    case DType::BFloat16: return at::kBFloat16;
-    case DType::Int8: return at::kChar;
-    case DType::UInt8: return at::kByte;
-    case DType::Int16: return at::kShort;
-    case DType::Int32: return at::kInt;
-    case DType::Int64: return at::kLong;
-    case DType::Bool: return at::kBool;
-    case DType::Complex64: return at::kComplexFloat;
-    case DType::Complex128: return at::kComplexDouble;
-    default: return std::nullopt;
+    case DType::Float32:
+      return at::kFloat;
+    case DType::Float64:
+      return at::kDouble;
+    case DType::Float16:
+      return at::kHalf;
+    case DType::BFloat16:
+      return at::kBFloat16;
+    case DType::Int8:
+      return at::kChar;
+    case DType::UInt8:
+      return at::kByte;
+    case DType::Int16:
+      return at::kShort;
+    case DType::Int32:
+      return at::kInt;
+    case DType::Int64:
+      return at::kLong;
+    case DType::Bool:
+      return at::kBool;
+    case DType::Complex64:
+      return at::kComplexFloat;
+    case DType::Complex128:
+      return at::kComplexDouble;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -40,8 +53,9 @@ at::Tensor to_torch(const Tensor& tensor) {
   if (tensor.size() == 0) return at::empty(tensor.shape(), *type);
   // libtorch asks for a mutable pointer; kernels never write to their inputs.
   auto* data = const_cast<std::byte*>(tensor.bytes().data());
-  return at::from_blob(data, tensor.shape(), [owner = tensor.owner()](void*) mutable { owner.reset(); },
-                       at::TensorOptions(*type));
+  return at::from_blob(
+      data, tensor.shape(), [owner = tensor.owner()](void*) mutable { owner.reset(); },
+      at::TensorOptions(*type));
 }
 
 Tensor from_torch(const at::Tensor& tensor) {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kMaxGrowth = std::int64_t{16} << 20;
 
 bool may_fold(const Graph& graph, const Node& node) {
-  static constexpr std::array kNever = {"RandomNormal",     "RandomUniform", "RandomNormalLike",
+  static constexpr std::array kNever = {"RandomNormal",      "RandomUniform", "RandomNormalLike",
                                         "RandomUniformLike", "Bernoulli",     "Multinomial",
                                         "Dropout",           "QuantizeLinear"};
   if (std::ranges::find(kNever, node.op_type) != kNever.end()) return false;
