@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks a model and lets each operator's rule say what its outputs are.
+#include <algorithm>
+
+#include "ops/functions.h"
+#include "ops/ops.h"
+#include "ops/scope.h"
+
+namespace quench {
+namespace ops {
+namespace {
+
+/// Whether `found` may be said of a value that the file declares as `declared`.
+bool compatible(const ValueType& declared, const ValueType& found) {
+  if (declared.dtype != found.dtype && declared.dtype != DType::Undefined &&
+      found.dtype != DType::Undefined) {
+    return false;
+  }
+  if (!declared.shape || !found.shape) return true;
+  if (declared.shape->size() != found.shape->size()) return false;
+  return std::equal(declared.shape->begin(), declared.shape->end(), found.shape->begin(),
+                    [](const Dim& a, const Dim& b) { return unify(a, b).has_value(); });
+}
+
+enum class Trust { Full, FillOnly };
+
+/// Fills what `type` leaves open from `other`, where the two do not clash.
+void complete(ValueType& type, const ValueType& other, Trust trust = Trust::Full) {
+  if (type.dtype == DType::Undefined) type.dtype = other.dtype;
+  if (!other.shape) return;
+  if (!type.shape) {
+    type.shape = other.shape;
+    return;
+  }
+  if (type.shape->size() != other.shape->size()) return;
+  for (std::size_t i = 0; i < type.shape->size(); ++i) {
+    Dim& dim = (*type.shape)[i];
+    if (trust == Trust::FillOnly && !dim.symbol.empty()) continue;
+    if (const auto both = unify(dim, (*other.shape)[i])) dim = *both;
+  }
+}
+
+/// Takes over what the enclosing graphs know of the values that this one borrows.
+void capture(Scope& scope) {
+  for (std::size_t i = 0; i < scope.graph.values().size(); ++i) {
+    const auto id = static_cast<ValueId>(i);
+    if (!scope.graph[id].captured) continue;
+    for (Scope* outer = scope.outer; outer != nullptr; outer = outer->outer) {
+      const ValueId source = outer->graph.find(scope.graph[id].name);
+      if (source == kNoValue || outer->graph[source].captured) continue;
+      scope.graph[id].type = outer->graph[source].type;
+      scope.facts[i] = outer->fact(source);
+      break;
+    }
+  }
+}
+
+void note_constants(Scope& scope) {
+  for (std::size_t i = 0; i < scope.graph.values().size(); ++i) {
+    const auto id = static_cast<ValueId>(i);
+    const Tensor* constant = scope.graph.constant(id);
+    if (constant == nullptr || !constant->defined()) continue;
+    scope.facts[i].constant = constant;
+    refine(scope, id, ValueType::of(*constant));
+  }
+}
+
+void check_input_count(const Node& node, const OpInfo& op) {
+  const auto count = static_cast<int>(node.inputs.size());
+  if (count >= op.min_inputs && (op.max_inputs < 0 || count <= op.max_inputs)) return;
+  const std::string wanted = op.max_inputs < 0 ? format("at least {}", op.min_inputs)
+                             : op.min_inputs == op.max_inputs
+                                 ? format("{}", op.min_inputs)
+                                 : format("{} to {}", op.min_inputs, op.max_inputs);
+  fail(ErrorKind::BadModel, "{} takes {} inputs, but has {}", op.name, wanted, count);
+}
+
+void infer_node(Scope& scope, Node& node) {
+  try {
+    // Rules hold on to their inputs' shapes while they set outputs.
+    for (const ValueId id : node.outputs) {
+      if (id != kNoValue && std::ranges::count(node.inputs, id) > 0) {
+        fail(ErrorKind::BadModel, "the node reads its own output '{}'", scope.graph[id].name);
+      }
+    }
+    InferContext context(scope, node);
+    if (const Function* function = find_function(scope.inference, node)) {
+      infer_call(scope, node, *function);
+    } else if (const OpInfo* op = find_op(node.domain, node.op_type)) {
+      check_input_count(node, *op);
+      op->infer(context);
+    }
+  } catch (Error& error) {
+    throw error.in(label(scope.graph, node));
+  }
+}
+
+}  // namespace
+
+void refine(Scope& scope, ValueId id, const ValueType& found) {
+  Value& value = scope.graph[id];
+  if (found.kind == ValueType::Kind::Unknown || value.type.kind == ValueType::Kind::Other) return;
+  if (found.kind == ValueType::Kind::Other || value.type.kind == ValueType::Kind::Unknown) {
+    if (!value.declared || value.type.kind == ValueType::Kind::Unknown) value.type = found;
+    return;
+  }
+  if (value.declared && !compatible(value.type, found)) {
+    fail(ErrorKind::BadModel, "the file declares value '{}' as {}, but it is {}", value.name,
+         to_string(value.type), to_string(found));
+  }
+  // Inferred symbols tell which dimensions are equal, so they win, except in what the user sees.
+  if (scope.is_output.size() > static_cast<std::size_t>(id) &&
+      scope.is_output[static_cast<std::size_t>(id)] && value.declared) {
+    complete(value.type, found);
+    return;
+  }
+  ValueType merged = found;
+  // What was inferred before a pass changed the graph may be stale: it only fills gaps.
+  complete(merged, value.type, value.declared ? Trust::Full : Trust::FillOnly);
+  value.type = std::move(merged);
+}
+
+void infer_scope(Scope& scope) {
+  scope.facts.resize(scope.graph.values().size());
+  scope.is_output.assign(scope.graph.values().size(), false);
+  for (const ValueId id : scope.graph.outputs) {
+    scope.is_output[static_cast<std::size_t>(id)] = true;
+  }
+  if (scope.outer != nullptr) capture(scope);
+  note_constants(scope);
+  for (Node& node : scope.graph.nodes) {
+    if (scope.depth > 0 && --scope.inference.body_budget < 0) return;
+    infer_node(scope, node);
+  }
+}
+
+}  // namespace ops
+
+void infer_types(Model& model) {
+  ops::Inference inference;
+  for (const Function& function : model.functions) {
+    inference.functions[function.name].push_back(&function);
+  }
+  ops::Scope scope{.inference = inference, .graph = model.graph, .opsets = model.opsets};
+  ops::infer_scope(scope);
+}
+
+}  // namespace quench

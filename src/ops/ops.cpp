@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator table, made from ops.inc.
+#include "ops/ops.h"
+
+#include <string>
+#include <unordered_map>
+
+namespace quench::ops {
+
+// Several operators share a rule, so some are declared more than once.
+// NOLINTBEGIN(readability-redundant-declaration)
+#define QUENCH_OP(domain, name, since, min_inputs, max_inputs, rule) void rule(InferContext&);
+#include "ops/ops.inc"
+#undef QUENCH_OP
+// NOLINTEND(readability-redundant-declaration)
+
+namespace {
+
+constexpr OpInfo kOps[] = {
+#define QUENCH_OP(domain, name, since, min_inputs, max_inputs, rule) \
+  {domain, #name, since, min_inputs, max_inputs, rule},
+#include "ops/ops.inc"
+#undef QUENCH_OP
+};
+
+using Index = std::unordered_map<std::string_view, const OpInfo*>;
+
+Index make_index(std::string_view domain) {
+  Index index;
+  for (const OpInfo& op : kOps) {
+    if (op.domain == domain) index.emplace(op.name, &op);
+  }
+  return index;
+}
+
+const OpInfo* look_up(const Index& index, std::string_view name) {
+  const auto found = index.find(name);
+  return found == index.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+std::span<const OpInfo> all_ops() noexcept { return kOps; }
+
+const OpInfo* find_op(std::string_view domain, std::string_view name) {
+  static const Index kOnnx = make_index("");
+  static const Index kMicrosoft = make_index("com.microsoft");
+  if (domain.empty() || domain == "ai.onnx") return look_up(kOnnx, name);
+  if (domain == "com.microsoft") return look_up(kMicrosoft, name);
+  return nullptr;
+}
+
+}  // namespace quench::ops

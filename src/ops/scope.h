@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What inference knows of the values of one graph while it walks its nodes.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ops/symbolic.h"
+#include "quench/model.h"
+
+namespace quench::ops {
+
+/// What is known of a value besides its type.
+struct Fact {
+  std::optional<SymInts> ints;
+  bool looked = false;  ///< `ints` has been tried to be read from the constant
+  const Tensor* constant = nullptr;
+};
+
+/// What all graphs of one inference share.
+struct Inference {
+  std::unordered_map<std::string_view, std::vector<const Function*>> functions;  ///< by name
+  /// Nodes that may still be visited inside bodies and functions. Functions that call functions
+  /// twice would otherwise take exponential time.
+  std::int64_t body_budget = 200'000;
+};
+
+/// One graph during inference.
+struct Scope {
+  Inference& inference;
+  Graph& graph;
+  const std::map<std::string, std::int64_t>& opsets;
+  Scope* outer = nullptr;
+  int depth = 0;
+  std::vector<Fact> facts{};      ///< by value
+  std::vector<bool> is_output{};  ///< by value
+
+  Fact& fact(ValueId id) { return facts[static_cast<std::size_t>(id)]; }
+};
+
+/// Infers every node of the scope's graph.
+void infer_scope(Scope& scope);
+/// Takes what inference found into a value: strictly against what the file declares.
+void refine(Scope& scope, ValueId id, const ValueType& found);
+
+}  // namespace quench::ops
