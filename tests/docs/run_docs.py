@@ -14,6 +14,7 @@ ROOT = pathlib.Path(os.environ["QUENCH_SOURCE"])
 BINARY = pathlib.Path(os.environ["QUENCH_BINARY"])
 SHARED = pathlib.Path(os.environ["QUENCH_SHARED"])
 BLOCK = re.compile(r"^```console(?: exit=(\d+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
@@ -35,7 +36,7 @@ def check_page(page):
     """What is wrong with a page."""
     text = page.read_text(encoding="utf-8")
     name = page.relative_to(ROOT)
-    for target in LINK.findall(text):
+    for target in LINK.findall(FENCED.sub("", text)):
         if not (page.parent / target).exists():
             yield f"{name}: the link to {target} leads nowhere"
     for command, expected in commands(text):
