@@ -2,6 +2,7 @@
 // The table of kernels, and what kernels may ask of their node.
 #include "exec/engine/kernel.h"
 
+#include <algorithm>
 #include <map>
 
 #include "exec/engine/bridge.h"
@@ -26,6 +27,13 @@ std::optional<KernelInfo> find_kernel(std::string_view domain, std::string_view 
   const auto found = kTable.find({domain == "ai.onnx" ? "" : domain, op});
   if (found == kTable.end()) return std::nullopt;
   return found->second();
+}
+
+bool Call::dies(std::size_t i) const {
+  const at::Tensor& tensor = in(i);
+  return tensor.defined() && std::ranges::find(dying_, in_[i]) != dying_.end() &&
+         std::ranges::count(in_, in_[i]) == 1 && tensor.use_count() == 1 &&
+         tensor.storage().use_count() == 1;
 }
 
 DType OpContext::input_dtype(std::size_t i) const {

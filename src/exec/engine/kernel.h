@@ -22,8 +22,9 @@ class Program;
 /// The tensors of one call. An input that is left out is an undefined tensor.
 class Call {
  public:
-  Call(std::vector<at::Tensor>& slots, std::span<const int> in, std::span<const int> out)
-      : slots_(slots), in_(in), out_(out) {}
+  Call(std::vector<at::Tensor>& slots, std::span<const int> in, std::span<const int> out,
+       std::span<const int> dying = {})
+      : slots_(slots), in_(in), out_(out), dying_(dying) {}
 
   std::size_t num_in() const noexcept { return in_.size(); }
   std::size_t num_out() const noexcept { return out_.size(); }
@@ -32,16 +33,21 @@ class Call {
     return i < in_.size() && in_[i] >= 0 ? slots_[static_cast<std::size_t>(in_[i])] : kNone;
   }
   bool has(std::size_t i) const { return in(i).defined(); }
+  /// Whether this call is the last reader of input `i`, so that its memory may be written.
+  bool dies(std::size_t i) const;
   /// Whether anybody reads output `i`.
   bool wants(std::size_t i) const noexcept { return i < out_.size() && out_[i] >= 0; }
   void set(std::size_t i, at::Tensor value) {
     if (wants(i)) slots_[static_cast<std::size_t>(out_[i])] = std::move(value);
   }
+  /// What `set` has put there.
+  const at::Tensor& out(std::size_t i) const { return slots_[static_cast<std::size_t>(out_[i])]; }
 
  private:
   std::vector<at::Tensor>& slots_;
   std::span<const int> in_;
   std::span<const int> out_;
+  std::span<const int> dying_;
 };
 
 using KernelFunction = std::function<void(Call&)>;
@@ -53,8 +59,8 @@ struct Kernel {
 
   Kernel(KernelFunction function) : run(std::move(function)) {}  // NOLINT: lambdas convert
   template <typename F>
-    requires std::is_invocable_v<F, Call&>
-  Kernel(F function) : run(std::move(function)) {}  // NOLINT: lambdas convert
+  requires std::is_invocable_v<F, Call&> Kernel(F function)
+      : run(std::move(function)) {}  // NOLINT: lambdas convert
   struct Refusal {
     std::string reason;
   };

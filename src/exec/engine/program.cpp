@@ -101,8 +101,8 @@ void Program::add_step(const Node& node, const CompileOptions& options,
     return std::make_shared<Program>(inner, options, unsupported);
   };
   if (node.domain.empty() && context.opset < info->since) {
-    return no(format("opset {} gives it another meaning; {} and later are supported",
-                     context.opset, info->since));
+    return no(format("opset {} gives it another meaning; {} and later are supported", context.opset,
+                     info->since));
   }
   Kernel kernel = info->make(context);
   if (!kernel.run) return no(kernel.refusal);
@@ -135,7 +135,8 @@ std::vector<int> Program::steps_between(const std::vector<int>& fed,
     const int step = producer_[slot];
     if (step < 0) {
       if (slots_[slot].defined()) continue;  // a constant
-      fail(ErrorKind::BadData, "the model input '{}' is missing; it must be given to run this model",
+      fail(ErrorKind::BadData,
+           "the model input '{}' is missing; it must be given to run this model",
            graph_.values()[slot].name);
     }
     if (needed[static_cast<std::size_t>(step)]) continue;
@@ -153,7 +154,7 @@ std::vector<int> Program::steps_between(const std::vector<int>& fed,
 
 Program::Schedule Program::make_schedule(const std::vector<int>& fed,
                                          const std::vector<int>& wanted) const {
-  Schedule result{.fed = fed, .wanted = wanted, .steps = steps_between(fed, wanted), .release = {}};
+  Schedule result{.fed = fed, .wanted = wanted, .steps = steps_between(fed, wanted)};
   result.release.resize(result.steps.size());
   std::vector<bool> kept(slots_.size(), false);
   for (const int slot : wanted) kept[static_cast<std::size_t>(slot)] = true;
@@ -170,6 +171,11 @@ Program::Schedule Program::make_schedule(const std::vector<int>& fed,
         result.release[i].push_back(slot);
       }
     }
+  }
+  // Fed tensors belong to the caller.
+  result.reusable = result.release;
+  for (std::vector<int>& slots : result.reusable) {
+    std::erase_if(slots, [&](int slot) { return std::ranges::find(fed, slot) != fed.end(); });
   }
   return result;
 }
@@ -188,7 +194,7 @@ const Program::Schedule& Program::schedule(const std::vector<int>& fed,
 void Program::run_steps(const Schedule& plan) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = steps_[static_cast<std::size_t>(plan.steps[i])];
-    Call call(slots_, step.in, step.out);
+    Call call(slots_, step.in, step.out, plan.reusable[i]);
     try {
       step.run(call);
     } catch (Error& error) {

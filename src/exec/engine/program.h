@@ -50,6 +50,7 @@ class Program {
     std::vector<int> wanted;
     std::vector<int> steps;
     std::vector<std::vector<int>> release;
+    std::vector<std::vector<int>> reusable;  ///< of those, the ones a kernel may write into
   };
 
   void add_step(const Node& node, const CompileOptions& options,
@@ -62,7 +63,7 @@ class Program {
 
   Graph graph_;
   std::vector<Step> steps_;
-  std::vector<int> producer_;  ///< by slot: the step that fills it, or -1
+  std::vector<int> producer_;      ///< by slot: the step that fills it, or -1
   std::vector<at::Tensor> slots_;  ///< constants stay; everything else lives during a run
   std::vector<std::string> captures_;
   std::vector<int> capture_slots_;

@@ -139,7 +139,4 @@ Kernel make_reference_conv_transpose(const OpContext& context) {
   };
 }
 
-KernelInfo kernel_Conv() { return {.since = 1, .make = make_reference_conv}; }
-KernelInfo kernel_ConvTranspose() { return {.since = 1, .make = make_reference_conv_transpose}; }
-
 }  // namespace quench::exec

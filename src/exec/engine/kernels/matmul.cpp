@@ -43,8 +43,6 @@ Kernel make_reference_gemm(const OpContext& context) {
   };
 }
 
-KernelInfo kernel_MatMul() { return {.since = 1, .make = make_reference_matmul}; }
-KernelInfo kernel_Gemm() { return {.since = 1, .make = make_reference_gemm}; }
 KernelInfo kernel_Einsum() { return {.since = 12, .make = make_einsum}; }
 KernelInfo kernel_Det() { return unary<det>(11); }
 

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution on NHWC memory, with bias, residual and activation in one primitive.
+#include "exec/engine/kernels/conv.h"
+
+#include "exec/engine/onednn/fast.h"
+#include "exec/engine/onednn/plan.h"
+
+namespace quench::exec {
+namespace {
+
+using dnnl::memory;
+constexpr auto kF32 = memory::data_type::f32;
+constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
+
+/// A tensor with one spatial axis gets a second one of size 1.
+at::Tensor to_2d(const at::Tensor& tensor) {
+  return tensor.dim() == 3 ? tensor.unsqueeze(2) : tensor;
+}
+
+/// The weights as oneDNN sees them: [G,] O/G, I/G, H, W.
+memory::desc weight_desc(const at::Tensor& weight, std::int64_t groups) {
+  if (groups == 1) return describe(weight);
+  auto sizes = weight.sizes().vec();
+  sizes[0] /= groups;
+  sizes.insert(sizes.begin(), groups);
+  return {sizes, kF32, memory::format_tag::goihw};
+}
+
+class FastConv {
+ public:
+  FastConv(ConvAttributes attributes, Fusion fusion, const at::Tensor& weight, at::Tensor bias)
+      : attributes_(std::move(attributes)), fusion_(std::move(fusion)), bias_(std::move(bias)) {
+    const at::Tensor plain = to_2d(weight.to(at::kFloat)).contiguous();
+    weight_shape_ = plain.sizes().vec();
+    weights_ = PackedWeights(plain, weight_desc(plain, attributes_.groups));
+    if (bias_.defined()) bias_ = bias_.to(at::kFloat).contiguous();
+    if (attributes_.rank == 1) pad_to_2d();
+  }
+
+  void operator()(Call& call) {
+    const at::Tensor& given = call.in(0);
+    const at::Tensor src = to_2d(given).contiguous(kNhwc);
+    check(src);
+    const Ints shape = output_shape(src);
+    ResidualForm form = ResidualForm::Separate;
+    at::Tensor dst;
+    if (given.dim() == 4) {
+      dst = destination(call, fusion_, kNhwc, shape, form);
+    } else {
+      dst = at::empty(shape, at::TensorOptions(at::kFloat).memory_format(kNhwc));
+    }
+    if (dst.numel() != 0) execute(call, src, dst, form);
+    call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
+  }
+
+ private:
+  void pad_to_2d() {
+    Window& window = attributes_.window;
+    window.kernel.insert(window.kernel.begin(), 1);
+    window.strides.insert(window.strides.begin(), 1);
+    window.dilations.insert(window.dilations.begin(), 1);
+    window.pads = {0, window.pads[0], 0, window.pads[1]};
+  }
+
+  void check(const at::Tensor& src) const {
+    const std::int64_t channels = weight_shape_[1] * attributes_.groups;
+    if (src.dim() != 4 || src.size(1) != channels) {
+      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
+           to_string(src.sizes().vec()), channels);
+    }
+  }
+
+  Ints pads(const at::Tensor& src) const {
+    return attributes_.window.pads_for(src.sizes().slice(2), {weight_shape_[2], weight_shape_[3]});
+  }
+
+  Ints output_shape(const at::Tensor& src) const {
+    const Window& window = attributes_.window;
+    const Ints pad = pads(src);
+    Ints shape = {src.size(0), weight_shape_[0]};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::int64_t extent = (weight_shape_[2 + i] - 1) * window.dilations[i] + 1;
+      const std::int64_t room = src.size(static_cast<std::int64_t>(2 + i)) + pad[i] + pad[2 + i];
+      if (room < extent) {
+        fail(ErrorKind::BadData, "an input of shape {} is smaller than the kernel",
+             to_string(src.sizes().vec()));
+      }
+      shape.push_back((room - extent) / window.strides[i] + 1);
+    }
+    return shape;
+  }
+
+  void execute(Call& call, const at::Tensor& src, const at::Tensor& dst, ResidualForm form) {
+    Ints key = src.sizes().vec();
+    key.push_back(form == ResidualForm::InPlace ? 1 : 0);
+    Plan& plan = plans_.get(key, [&] { return make_plan(src, dst.sizes().vec(), form); });
+    point(plan.src, src);
+    point(plan.dst, dst);
+    at::Tensor residual;
+    if (plan.residual) {
+      residual = to_2d(call.in(3)).contiguous(kNhwc);
+      point(plan.residual, residual);
+    }
+    plan.execute();
+  }
+
+  Plan make_plan(const at::Tensor& src, const Ints& dst_shape, ResidualForm form) {
+    const Window& window = attributes_.window;
+    const Ints pad = pads(src);
+    const memory::desc src_desc(src.sizes().vec(), kF32, memory::format_tag::nhwc);
+    const memory::desc dst_desc(dst_shape, kF32, memory::format_tag::nhwc);
+    auto weight_dims = weight_shape_;
+    if (attributes_.groups != 1) {
+      weight_dims[0] /= attributes_.groups;
+      weight_dims.insert(weight_dims.begin(), attributes_.groups);
+    }
+    const memory::desc any(weight_dims, kF32, memory::format_tag::any);
+    memory::desc bias_desc;
+    if (bias_.defined()) bias_desc = memory::desc(bias_.sizes().vec(), kF32, memory::format_tag::x);
+    const Ints dilates = {window.dilations[0] - 1, window.dilations[1] - 1};
+    const dnnl::convolution_forward::desc desc(
+        dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src_desc, any,
+        bias_desc, dst_desc, window.strides, dilates, {pad[0], pad[1]}, {pad[2], pad[3]});
+    const dnnl::convolution_forward::primitive_desc pd(
+        desc, attributes_for(fusion_, form, dst_desc), dnnl_engine());
+    Plan plan;
+    plan.primitive = dnnl::convolution_forward(pd);
+    plan.src = placeholder(pd.src_desc());
+    plan.weights = weights_.as(pd.weights_desc());
+    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
+    if (bias_.defined()) {
+      plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias_.data_ptr());
+    }
+    plan.bind(pd, fusion_, form);
+    return plan;
+  }
+
+  ConvAttributes attributes_;
+  Fusion fusion_;
+  Ints weight_shape_;
+  PackedWeights weights_;
+  at::Tensor bias_;
+  PlanCache plans_;
+};
+
+bool is_plain_float(DType dtype) {
+  return dtype == DType::Float32 || dtype == DType::Float16 || dtype == DType::BFloat16;
+}
+
+}  // namespace
+
+std::optional<Kernel> make_fast_conv(const OpContext& context) {
+  std::string refusal;
+  const auto attributes = conv_attributes(context, 1, refusal);
+  const bool fits = attributes && attributes->rank <= 2 && is_plain_float(context.input_dtype(1)) &&
+                    context.constant(1).defined() && context.constant(1).numel() > 0 &&
+                    (!context.has_input(2) || context.constant(2).defined());
+  if (!fits) return std::nullopt;
+  const at::Tensor weight = context.take_constant(1);
+  const bool shape_fits = weight.dim() == static_cast<std::int64_t>(attributes->rank) + 2 &&
+                          weight.size(0) % attributes->groups == 0;
+  if (!shape_fits)
+    return Kernel(refuse("its weights of shape {} do not fit its attributes",
+                         to_string(weight.sizes().vec())));
+  auto conv = std::make_shared<FastConv>(*attributes, Fusion::of(context.node), weight,
+                                         context.take_constant(2));
+  return Kernel([conv](Call& call) { (*conv)(call); });
+}
+
+}  // namespace quench::exec

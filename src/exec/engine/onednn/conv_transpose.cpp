@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposed convolution on NHWC memory.
+#include "exec/engine/kernels/conv.h"
+#include "exec/engine/onednn/fast.h"
+#include "exec/engine/onednn/plan.h"
+
+namespace quench::exec {
+namespace {
+
+using dnnl::memory;
+constexpr auto kF32 = memory::data_type::f32;
+constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
+
+class FastConvTranspose {
+ public:
+  /// `weight` is [I, O, H, W], as ONNX has it.
+  FastConvTranspose(ConvAttributes attributes, Fusion fusion, Ints extra, const at::Tensor& weight,
+                    const at::Tensor& bias)
+      : attributes_(std::move(attributes)),
+        fusion_(std::move(fusion)),
+        extra_(std::move(extra)),
+        bias_(bias.defined() ? bias.to(at::kFloat).contiguous() : bias) {
+    const at::Tensor plain = weight.to(at::kFloat).contiguous().transpose(0, 1);
+    weight_shape_ = plain.sizes().vec();
+    weights_ = PackedWeights(plain, describe(plain));
+  }
+
+  void operator()(Call& call) {
+    const at::Tensor src = call.in(0).contiguous(kNhwc);
+    if (src.dim() != 4 || src.size(1) != weight_shape_[1]) {
+      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
+           to_string(src.sizes().vec()), weight_shape_[1]);
+    }
+    const Window& window = attributes_.window;
+    Ints shape = {src.size(0), weight_shape_[0]};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::int64_t extent = (weight_shape_[2 + i] - 1) * window.dilations[i] + 1;
+      shape.push_back((src.size(static_cast<std::int64_t>(2 + i)) - 1) * window.strides[i] +
+                      extent - window.pads[i] - window.pads[2 + i] + extra_[i]);
+    }
+    const at::Tensor dst = at::empty(shape, at::TensorOptions(at::kFloat).memory_format(kNhwc));
+    Plan& plan = plans_.get(src.sizes().vec(), [&] { return make_plan(src, shape); });
+    point(plan.src, src);
+    point(plan.dst, dst);
+    plan.execute();
+    call.set(0, dst);
+  }
+
+ private:
+  Plan make_plan(const at::Tensor& src, const Ints& dst_shape) {
+    const Window& window = attributes_.window;
+    const memory::desc src_desc(src.sizes().vec(), kF32, memory::format_tag::nhwc);
+    const memory::desc dst_desc(dst_shape, kF32, memory::format_tag::nhwc);
+    const memory::desc any(weight_shape_, kF32, memory::format_tag::any);
+    memory::desc bias_desc;
+    if (bias_.defined()) bias_desc = memory::desc(bias_.sizes().vec(), kF32, memory::format_tag::x);
+    const Ints dilates = {window.dilations[0] - 1, window.dilations[1] - 1};
+    const dnnl::deconvolution_forward::desc desc(
+        dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, src_desc, any,
+        bias_desc, dst_desc, window.strides, dilates, {window.pads[0], window.pads[1]},
+        {window.pads[2] - extra_[0], window.pads[3] - extra_[1]});
+    const dnnl::deconvolution_forward::primitive_desc pd(
+        desc, attributes_for(fusion_, ResidualForm::Separate, dst_desc), dnnl_engine());
+    Plan plan;
+    plan.primitive = dnnl::deconvolution_forward(pd);
+    plan.src = placeholder(pd.src_desc());
+    plan.weights = weights_.as(pd.weights_desc());
+    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
+    if (bias_.defined()) {
+      plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias_.data_ptr());
+    }
+    plan.bind(pd, fusion_, ResidualForm::Separate);
+    return plan;
+  }
+
+  ConvAttributes attributes_;
+  Fusion fusion_;
+  Ints extra_;
+  Ints weight_shape_;
+  PackedWeights weights_;
+  at::Tensor bias_;
+  PlanCache plans_;
+};
+
+}  // namespace
+
+std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
+  std::string refusal;
+  const auto attributes = conv_attributes(context, 1, refusal);
+  const Node& node = context.node;
+  const at::Tensor weight = context.constant(1);
+  const bool fits = attributes && attributes->rank == 2 && attributes->groups == 1 &&
+                    attributes->window.auto_pad == "NOTSET" &&
+                    node.get_ints("output_shape").empty() && weight.defined() &&
+                    weight.dim() == 4 && weight.numel() > 0 && weight.scalar_type() == at::kFloat &&
+                    (!context.has_input(2) || context.constant(2).defined());
+  if (!fits || node.input(3) != kNoValue) return std::nullopt;
+  const bool grows = std::ranges::any_of(attributes->window.pads, [](auto pad) { return pad < 0; });
+  if (grows) return std::nullopt;
+  Ints extra = node.get_ints("output_padding");
+  extra.resize(2, 0);
+  auto kernel = std::make_shared<FastConvTranspose>(
+      *attributes, Fusion::of(node), extra, context.take_constant(1), context.take_constant(2));
+  return Kernel([kernel](Call& call) { (*kernel)(call); });
+}
+
+}  // namespace quench::exec

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The heavy operators on oneDNN. Each answers nothing where oneDNN has no good form: then the
+// plain kernel runs.
+#pragma once
+
+#include <optional>
+
+#include "exec/engine/kernel.h"
+
+namespace quench::exec {
+
+std::optional<Kernel> make_fast_conv(const OpContext& context);
+std::optional<Kernel> make_fast_conv_transpose(const OpContext& context);
+std::optional<Kernel> make_fast_matmul(const OpContext& context);
+std::optional<Kernel> make_fast_gemm(const OpContext& context);
+
+}  // namespace quench::exec

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a fused node does after its product: residual and activation.
+#pragma once
+
+#include "exec/engine/kernel.h"
+#include "exec/engine/onednn/onednn.h"
+
+namespace quench::exec {
+
+/// When the residual is added.
+enum class Residual { None, BeforeActivation, AfterActivation };
+
+/// The tail of a fused node, read from its attributes; a plain node has an empty one.
+struct Fusion {
+  std::string activation;
+  float alpha = 0;
+  float beta = 0;
+  Residual residual = Residual::None;
+
+  static Fusion of(const Node& node);
+  bool empty() const { return activation.empty() && residual == Residual::None; }
+};
+
+/// How the residual reaches the primitive: in the destination itself, or as one more input.
+enum class ResidualForm { InPlace, Separate };
+
+/// The attributes of a primitive with this tail; the scratchpad is the caller's.
+dnnl::primitive_attr attributes_for(const Fusion& fusion, ResidualForm form,
+                                    const dnnl::memory::desc& dst);
+/// The argument that holds a separate residual.
+int residual_argument(const Fusion& fusion);
+
+/// The same tail by libtorch, for kernels that oneDNN does not run.
+at::Tensor apply(const Fusion& fusion, at::Tensor result, const at::Tensor& residual);
+/// A kernel followed by its node's tail; the residual is input 3.
+Kernel with_tail(Kernel kernel, const Fusion& fusion);
+
+}  // namespace quench::exec

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products, with bias, residual and activation in one primitive.
+#include "exec/engine/kernels/common.h"
+#include "exec/engine/onednn/fast.h"
+#include "exec/engine/onednn/plan.h"
+
+namespace quench::exec {
+namespace {
+
+using dnnl::memory;
+constexpr auto kF32 = memory::data_type::f32;
+
+Plan make_plan(const memory::desc& src, const memory::desc& weights, const memory::desc& bias,
+               const memory::desc& dst, const Fusion& fusion, ResidualForm form,
+               PackedWeights* constant) {
+  const auto attributes = attributes_for(fusion, form, dst);
+  const dnnl::matmul::desc desc = bias.is_zero() ? dnnl::matmul::desc(src, weights, dst)
+                                                 : dnnl::matmul::desc(src, weights, bias, dst);
+  const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
+  Plan plan;
+  plan.primitive = dnnl::matmul(pd);
+  plan.src = placeholder(pd.src_desc());
+  plan.weights =
+      constant != nullptr ? constant->as(pd.weights_desc()) : placeholder(pd.weights_desc());
+  plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
+  plan.bind(pd, fusion, form);
+  return plan;
+}
+
+/// Rows times a constant matrix: every leading axis of the source is a row.
+class FastLinear {
+ public:
+  /// `weight` is [K, N], in any strides; `bias` is undefined or holds N elements.
+  FastLinear(const at::Tensor& weight, const at::Tensor& bias, Fusion fusion)
+      : fusion_(std::move(fusion)), depth_(weight.size(0)), width_(weight.size(1)) {
+    weights_ = PackedWeights(weight, describe(weight));
+    if (bias.defined()) bias_ = bias.to(at::kFloat).reshape({1, width_}).contiguous();
+  }
+
+  void operator()(Call& call) {
+    const at::Tensor& given = call.in(0);
+    if (given.dim() < 1 || given.size(-1) != depth_) {
+      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} in its last axis",
+           to_string(given.sizes().vec()), depth_);
+    }
+    const at::Tensor src = given.contiguous();
+    Ints shape = src.sizes().vec();
+    shape.back() = width_;
+    ResidualForm form = ResidualForm::Separate;
+    const at::Tensor dst = destination(call, fusion_, at::MemoryFormat::Contiguous, shape, form);
+    if (dst.numel() != 0 && depth_ != 0) execute(call, src, dst, form);
+    call.set(0, dst);
+  }
+
+ private:
+  void execute(Call& call, const at::Tensor& src, const at::Tensor& dst, ResidualForm form) {
+    const std::int64_t rows = src.numel() / depth_;
+    const Ints key = {rows, form == ResidualForm::InPlace ? 1 : 0};
+    Plan& plan = plans_.get(key, [&] { return plan_for(rows, form); });
+    point(plan.src, src);
+    point(plan.dst, dst);
+    at::Tensor residual;
+    if (plan.residual) {
+      residual = call.in(3).contiguous();
+      point(plan.residual, residual);
+    }
+    plan.execute();
+  }
+
+  Plan plan_for(std::int64_t rows, ResidualForm form) {
+    using Tag = memory::format_tag;
+    memory::desc bias;
+    if (bias_.defined()) bias = memory::desc({1, width_}, kF32, Tag::ab);
+    Plan plan = make_plan(memory::desc({rows, depth_}, kF32, Tag::ab),
+                          memory::desc({depth_, width_}, kF32, Tag::any), bias,
+                          memory::desc({rows, width_}, kF32, Tag::ab), fusion_, form, &weights_);
+    if (bias_.defined()) {
+      plan.args[DNNL_ARG_BIAS] = memory(bias, dnnl_engine(), bias_.data_ptr());
+    }
+    return plan;
+  }
+
+  Fusion fusion_;
+  std::int64_t depth_;
+  std::int64_t width_;
+  PackedWeights weights_;
+  at::Tensor bias_;
+  PlanCache plans_;
+};
+
+/// Whether oneDNN reads the tensor as it lies: its last two axes dense in either order.
+at::Tensor dense_matrices(const at::Tensor& tensor) {
+  const bool rows = tensor.stride(-1) == 1 && tensor.stride(-2) >= tensor.size(-1);
+  const bool columns = tensor.stride(-2) == 1 && tensor.stride(-1) >= tensor.size(-2);
+  return rows || columns ? tensor : tensor.contiguous();
+}
+
+/// Two tensors whose leading axes broadcast.
+class FastBatched {
+ public:
+  explicit FastBatched(Fusion fusion) : fusion_(std::move(fusion)) {}
+
+  bool run(Call& call) {
+    const at::Tensor& a = call.in(0);
+    const at::Tensor& b = call.in(1);
+    constexpr std::int64_t kMaxRank = 5;
+    const std::int64_t rank = std::max(a.dim(), b.dim());
+    if (a.dim() < 2 || b.dim() < 2 || rank > kMaxRank || a.scalar_type() != at::kFloat ||
+        b.scalar_type() != at::kFloat || a.numel() == 0 || b.numel() == 0) {
+      return false;
+    }
+    const at::Tensor left = dense_matrices(leading_ones(a, rank));
+    const at::Tensor right = dense_matrices(leading_ones(b, rank));
+    if (left.size(-1) != right.size(-2)) return false;
+    Ints shape = left.sizes().vec();
+    for (std::size_t i = 0; i + 2 < shape.size(); ++i) {
+      const std::int64_t other = right.size(static_cast<std::int64_t>(i));
+      if (shape[i] != other && shape[i] != 1 && other != 1) return false;
+      shape[i] = std::max(shape[i], other);
+    }
+    shape.back() = right.size(-1);
+    execute(call, left, right, shape);
+    return true;
+  }
+
+ private:
+  static at::Tensor leading_ones(const at::Tensor& tensor, std::int64_t rank) {
+    Ints sizes = tensor.sizes().vec();
+    Ints strides = tensor.strides().vec();
+    const std::int64_t whole = sizes[0] * strides[0];
+    while (static_cast<std::int64_t>(sizes.size()) < rank) {
+      sizes.insert(sizes.begin(), 1);
+      strides.insert(strides.begin(), std::max<std::int64_t>(whole, 1));
+    }
+    return tensor.as_strided(sizes, strides);
+  }
+
+  void execute(Call& call, const at::Tensor& left, const at::Tensor& right, const Ints& shape) {
+    Ints key = left.sizes().vec();
+    for (const at::IntArrayRef part : {left.strides(), right.sizes(), right.strides()}) {
+      key.insert(key.end(), part.begin(), part.end());
+    }
+    at::Tensor dst = at::empty(shape, at::TensorOptions(at::kFloat));
+    Plan& plan = plans_.get(key, [&] {
+      return make_plan(describe(left), describe(right), {}, describe(dst), fusion_,
+                       ResidualForm::Separate, nullptr);
+    });
+    point(plan.src, left);
+    point(plan.weights, right);
+    point(plan.dst, dst);
+    at::Tensor residual;
+    if (plan.residual) {
+      residual = call.in(3).contiguous();
+      point(plan.residual, residual);
+    }
+    plan.execute();
+    call.set(0, dst);
+  }
+
+  Fusion fusion_;
+  PlanCache plans_;
+};
+
+bool computes_in_float(const OpContext& context, std::size_t input) {
+  const DType dtype = context.input_dtype(input);
+  return dtype == DType::Float32 || dtype == DType::Float16 || dtype == DType::BFloat16;
+}
+
+Kernel linear(const at::Tensor& weight, const at::Tensor& bias, const Fusion& fusion) {
+  auto kernel = std::make_shared<FastLinear>(weight, bias, fusion);
+  return Kernel([kernel](Call& call) { (*kernel)(call); });
+}
+
+/// A bias that oneDNN can add: a constant with one element, or one a column.
+bool fits_columns(const at::Tensor& bias, std::int64_t width) {
+  return bias.numel() == 1 || (bias.numel() == width && bias.size(-1) == width);
+}
+
+}  // namespace
+
+std::optional<Kernel> make_fast_matmul(const OpContext& context) {
+  if (!computes_in_float(context, 1)) return std::nullopt;
+  const Fusion fusion = Fusion::of(context.node);
+  const at::Tensor b = context.constant(1);
+  if (b.defined() && b.dim() == 2 && b.numel() > 0) {
+    at::Tensor bias = context.constant(2);
+    if (context.has_input(2) && !bias.defined()) return std::nullopt;
+    if (bias.defined())
+      bias = context.take_constant(2).to(at::kFloat).reshape(-1).expand({b.size(1)});
+    return linear(context.take_constant(1).to(at::kFloat).contiguous(), bias, fusion);
+  }
+  if (context.has_input(2)) return std::nullopt;
+  auto kernel = std::make_shared<FastBatched>(fusion);
+  return Kernel([kernel, fusion](Call& call) {
+    if (kernel->run(call)) return;
+    call.set(0, apply(fusion, at::matmul(call.in(0), call.in(1)), call.in(3)));
+  });
+}
+
+std::optional<Kernel> make_fast_gemm(const OpContext& context) {
+  const Node& node = context.node;
+  const bool fits = computes_in_float(context, 1) && context.constant(1).defined() &&
+                    context.constant(1).dim() == 2 && context.constant(1).numel() > 0 &&
+                    node.get_int("transA", 0) == 0;
+  if (!fits) return std::nullopt;
+  const bool transposed = node.get_int("transB", 0) != 0;
+  const std::int64_t width = context.constant(1).size(transposed ? 0 : 1);
+  at::Tensor bias;
+  if (context.has_input(2)) {
+    if (!context.constant(2).defined() || !fits_columns(context.constant(2), width)) {
+      return std::nullopt;
+    }
+    bias = context.take_constant(2).to(at::kFloat).reshape(-1).expand({width});
+    bias = bias * node.get_float("beta", 1.0F);
+  }
+  at::Tensor weight = context.take_constant(1).to(at::kFloat);
+  const float alpha = node.get_float("alpha", 1.0F);
+  if (alpha != 1.0F) weight = weight * alpha;
+  return linear(transposed ? weight.t() : weight, bias, Fusion::of(node));
+}
+
+}  // namespace quench::exec

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// oneDNN: its engine, and its view of libtorch's memory.
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+
+#include "exec/engine/torch.h"
+
+namespace quench::exec {
+
+dnnl::engine& dnnl_engine();
+/// The stream of the calling thread.
+dnnl::stream& dnnl_stream();
+/// Memory for a primitive's intermediate results, shared by all primitives of the thread.
+void* dnnl_scratch(std::size_t size);
+
+using DnnlArgs = std::unordered_map<int, dnnl::memory>;
+
+/// Sizes and strides of a float tensor, as oneDNN describes them.
+dnnl::memory::desc describe(const at::Tensor& tensor);
+/// A memory object over nothing yet; `point` gives it its bytes before each run.
+dnnl::memory placeholder(const dnnl::memory::desc& desc);
+inline void point(dnnl::memory& memory, const at::Tensor& tensor) {
+  memory.set_data_handle(tensor.data_ptr());
+}
+/// A copy of `tensor`, seen as `from`, in the layout `to`.
+dnnl::memory reordered(const at::Tensor& tensor, const dnnl::memory::desc& from,
+                       const dnnl::memory::desc& to);
+/// A copy in another layout.
+dnnl::memory reordered(dnnl::memory source, const dnnl::memory::desc& to);
+
+}  // namespace quench::exec

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A primitive with its memory objects for one set of shapes, and the few that are kept.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "exec/engine/onednn/fusion.h"
+
+namespace quench::exec {
+
+/// A primitive ready to run. Memory objects are created once and pointed at tensors for each run.
+struct Plan {
+  std::vector<std::int64_t> key;
+  dnnl::primitive primitive;
+  DnnlArgs args;
+  dnnl::memory src;
+  dnnl::memory weights;
+  dnnl::memory dst;
+  dnnl::memory residual;
+  dnnl::memory scratch;
+  std::vector<std::int64_t> dst_shape;
+
+  /// Adds destination, residual and scratchpad from the primitive's description.
+  template <typename PrimitiveDesc>
+  void bind(const PrimitiveDesc& pd, const Fusion& fusion, ResidualForm form) {
+    dst = placeholder(pd.dst_desc());
+    args[DNNL_ARG_DST] = dst;
+    scratch = placeholder(pd.scratchpad_desc());
+    args[DNNL_ARG_SCRATCHPAD] = scratch;
+    if (fusion.residual != Residual::None && form == ResidualForm::Separate) {
+      residual = placeholder(pd.dst_desc());
+      args[residual_argument(fusion)] = residual;
+    }
+  }
+  void execute() {
+    scratch.set_data_handle(dnnl_scratch(scratch.get_desc().get_size()));
+    primitive.execute(dnnl_stream(), args);
+    dnnl_stream().wait();
+  }
+};
+
+/// The plans of one kernel, newest last. Dynamic shapes must not make it grow without end.
+class PlanCache {
+ public:
+  template <typename Make>
+  Plan& get(const std::vector<std::int64_t>& key, Make make) {
+    for (const auto& plan : plans_) {
+      if (plan->key == key) return *plan;
+    }
+    if (plans_.size() >= kMaxPlans) plans_.erase(plans_.begin());
+    plans_.push_back(std::make_unique<Plan>(make()));
+    plans_.back()->key = key;
+    return *plans_.back();
+  }
+
+ private:
+  static constexpr std::size_t kMaxPlans = 16;
+  std::vector<std::unique_ptr<Plan>> plans_;
+};
+
+/// Constant weights in the layout that the newest plan asked for.
+class PackedWeights {
+ public:
+  PackedWeights() = default;
+  /// `desc` is how oneDNN sees the tensor's bytes.
+  PackedWeights(at::Tensor plain, dnnl::memory::desc desc)
+      : plain_(std::move(plain)), desc_(std::move(desc)) {}
+
+  /// The weights as `wanted`; the plain ones are freed after the first call.
+  dnnl::memory as(const dnnl::memory::desc& wanted);
+
+ private:
+  at::Tensor plain_;
+  dnnl::memory::desc desc_;
+  dnnl::memory packed_;
+};
+
+/// The destination of a fused product: the residual's own memory when nobody reads it again.
+at::Tensor destination(Call& call, const Fusion& fusion, at::MemoryFormat format,
+                       at::IntArrayRef shape, ResidualForm& form);
+
+}  // namespace quench::exec
