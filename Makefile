@@ -20,7 +20,8 @@ build: deps  ## build the program: build/release/quench
 	cmake --build --preset release -j $(JOBS) --target quench_programs
 
 demo: build  ## evaluate and time a small network, and print a table
-	build/release/quench demo
+	build/release/quench demo --model examples/data/fashion.onnx \
+	  --data examples/data/fashion-test-images-idx3-ubyte.gz --mean 72.9 --std 90
 
 all-release: deps-test
 	cmake --preset release $(CMAKE_ARGS)
@@ -33,7 +34,7 @@ fast: all-release  ## build and run the tests that take less than 2 minutes toge
 	ctest --preset release -j $(JOBS) -L fast
 
 conformance: all-release  ## run the test cases of the ONNX project
-	build/release/tests/conformance_test
+	build/release/quench_conformance
 
 bench: all-release venv  ## time ours beside ONNX Runtime
 	bench/run.sh
