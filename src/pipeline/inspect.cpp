@@ -26,7 +26,7 @@ void count_graph(const Graph& graph, ModelSummary& summary) {
     summary.num_nodes += 1;
     summary.op_counts[full_op_name(node)] += 1;
     // Some exporters keep their weights in Constant nodes.
-    if (const Tensor* tensor = node.get<Tensor>("value"); tensor && node.op_type == "Constant") {
+    if (const auto* tensor = node.get<Tensor>("value"); tensor && node.op_type == "Constant") {
       count_weight(*tensor, summary);
     }
   }

@@ -64,7 +64,7 @@ fs::path resolve(const fs::path& folder, const std::string& location) {
   }
   std::error_code error;
   const fs::path root = fs::canonical(folder.empty() ? "." : folder, error);
-  const fs::path path = fs::canonical(folder / location, error);
+  fs::path path = fs::canonical(folder / location, error);
   if (error) {
     fail(ErrorKind::Io, "the external data file '{}' is missing: {}; put it beside the model",
          (folder / location).string(), error.message());
@@ -81,7 +81,7 @@ fs::path resolve(const fs::path& folder, const std::string& location) {
 
 }  // namespace
 
-Source::Source(std::string path, Stored file, ReadOptions options)
+Source::Source(const std::string& path, Stored file, ReadOptions options)
     : folder_(fs::path(path).parent_path().string()),
       file_(std::move(file)),
       options_(std::move(options)) {}

@@ -32,7 +32,7 @@ struct Stored {
 class Source {
  public:
   /// `path` gives the folder of data files; `file` holds the model itself.
-  Source(std::string path, Stored file, ReadOptions options);
+  Source(const std::string& path, Stored file, ReadOptions options);
 
   /// The bytes of the model's file in [position, position + size).
   Stored inside(std::uint64_t position, std::uint64_t size) const;
