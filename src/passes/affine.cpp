@@ -42,7 +42,8 @@ std::optional<Affine> from_batchnorm(const Rewriter& rewriter, const Node& node,
 std::optional<Affine> from_arithmetic(const Rewriter& rewriter, const Node& node, ValueId x,
                                       const Channels& channels) {
   // Before opset 7 an attribute said how to broadcast.
-  if (node.inputs.size() != 2 || rewriter.opset() < 7) return std::nullopt;
+  if (node.inputs.size() != 2 || node.outputs.size() != 1 || rewriter.opset() < 7)
+    return std::nullopt;
   const bool x_first = node.inputs[0] == x;
   const Tensor* other = rewriter.constant(node.inputs[x_first ? 1 : 0]);
   if (other == nullptr || (node.op_type == "Div" && !x_first)) return std::nullopt;

@@ -19,7 +19,7 @@ Chain chain_after(const Rewriter& rewriter, ValueId value, const Channels& chann
     if (!step) break;
     chain.total.append(*step);
     chain.nodes.push_back(id);
-    value = rewriter.node(id).outputs[0];
+    value = rewriter.result(id);
   }
   return chain;
 }
@@ -67,8 +67,7 @@ void absorb(Rewriter& rewriter, NodeId id, const Layer& layer, const Chain& chai
         rewriter.replace_constant(layer.bias, std::move(*folded.bias), stem + "_bias");
     fused.erase("beta");
   }
-  fused.outputs = rewriter.node(chain.nodes.back()).outputs;
-  fused.outputs.resize(1);
+  fused.outputs = {rewriter.result(chain.nodes.back())};
   rewriter.replace(id, std::move(fused), chain.nodes);
 }
 
@@ -82,7 +81,7 @@ void absorb_matmul(Rewriter& rewriter, NodeId id, const Layer& layer, const Chai
   add.op_type = "Add";
   add.name = rewriter.node(chain.nodes.back()).name;
   add.inputs = {product.outputs[0], rewriter.add_constant(stem + "_bias", std::move(*folded.bias))};
-  add.outputs = {rewriter.node(chain.nodes.back()).outputs[0]};
+  add.outputs = {rewriter.result(chain.nodes.back())};
   const std::span<const NodeId> nodes(chain.nodes);
   rewriter.replace(nodes.back(), std::move(add), nodes.first(nodes.size() - 1));
   if (!folded.weight) return;

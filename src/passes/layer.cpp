@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace quench::passes {
 namespace {
@@ -68,7 +69,8 @@ bool read_bias(const Rewriter& rewriter, const Node& node, Layer& layer) {
 
 std::optional<Layer> layer_of(const Rewriter& rewriter, const Node& node) {
   const auto kind = kind_of(node);
-  if (!kind || node.inputs.size() < 2 || node.inputs[0] == kNoValue || node.outputs.size() != 1) {
+  if (!kind || node.inputs.size() < 2 || node.inputs[0] == kNoValue || node.outputs.size() != 1 ||
+      node.outputs[0] == kNoValue) {
     return std::nullopt;
   }
   Layer layer{.kind = *kind, .weight = node.inputs[1]};
@@ -81,34 +83,35 @@ std::optional<Layer> layer_of(const Rewriter& rewriter, const Node& node) {
   return read_bias(rewriter, node, layer) ? std::optional(layer) : std::nullopt;
 }
 
+WeightMap::WeightMap(const Node& node, const Layer& layer, const Tensor& weight)
+    : rows_are_outputs_(layer.kind == Layer::Kind::Conv ||
+                        (layer.kind == Layer::Kind::Gemm && node.get_int("transB", 0) != 0)),
+      rows_(as_size(weight.shape()[0])),
+      columns_(as_size(weight.shape()[1])),
+      inner_(as_size(weight.size()) / (rows_ * columns_)),
+      rows_a_group_(rows_) {
+  const bool grouped = layer.kind == Layer::Kind::Conv || layer.kind == Layer::Kind::ConvTranspose;
+  if (grouped) rows_a_group_ /= as_size(node.get_int("group", 1));
+}
+
 std::optional<Tensor> scaled_weight(const Rewriter& rewriter, const Node& node, const Layer& layer,
                                     const std::vector<double>& scale) {
   const Tensor& weight = *rewriter.constant(layer.weight);
-  const Shape& shape = weight.shape();
-  const auto columns = as_size(shape[1]);
-  const std::size_t inner = as_size(weight.size() / (shape[0] * shape[1]));
-  const std::size_t rows_a_group =
-      as_size(shape[0] / std::max<std::int64_t>(node.get_int("group", 1), 1));
   std::vector<double> numbers = to_doubles(weight);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const std::size_t row = i / inner / columns;
-    const std::size_t column = i / inner % columns;
-    std::size_t channel = row;  // Conv, and Gemm with a transposed weight
-    if (layer.kind == Layer::Kind::MatMul) channel = column;
-    if (layer.kind == Layer::Kind::Gemm && node.get_int("transB", 0) == 0) channel = column;
-    if (layer.kind == Layer::Kind::ConvTranspose) channel = row / rows_a_group * columns + column;
-    numbers[i] *= scale[channel];
-  }
-  return rounded(numbers, shape, weight.dtype());
+  WeightMap(node, layer, weight).for_each([&](std::size_t i, WeightMap::Channels channels) {
+    numbers[i] *= scale[channels.out];
+  });
+  return rounded(numbers, weight.shape(), weight.dtype());
 }
 
 std::optional<Tensor> rounded(const std::vector<double>& numbers, Shape shape, DType dtype) {
-  Tensor result = convert(Tensor::of<double>(std::move(shape), numbers), dtype);
-  const std::vector<double> back = to_doubles(result);
-  for (std::size_t i = 0; i < back.size(); ++i) {
-    if (!std::isfinite(back[i])) return std::nullopt;
+  // The least that rounds to infinity in float16; the greatest float serves for the others.
+  const double limit =
+      dtype == DType::Float16 ? 65520.0 : double{std::numeric_limits<float>::max()};
+  if (!std::ranges::all_of(numbers, [&](double each) { return std::abs(each) < limit; })) {
+    return std::nullopt;
   }
-  return result;
+  return convert(Tensor::of<double>(std::move(shape), numbers), dtype);
 }
 
 }  // namespace quench::passes

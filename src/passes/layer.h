@@ -20,6 +20,39 @@ struct Layer {
 /// shapes do not fit, or (Gemm) its bias is not one number a column.
 std::optional<Layer> layer_of(const Rewriter& rewriter, const Node& node);
 
+/// The elements of a layer's weight and the channels each of them joins.
+class WeightMap {
+ public:
+  struct Channels {
+    std::size_t out;
+    std::size_t in;
+  };
+
+  WeightMap(const Node& node, const Layer& layer, const Tensor& weight);
+
+  /// Calls `visit(element, channels)` in storage order.
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    std::size_t element = 0;
+    for (std::size_t row = 0; row < rows_; ++row) {
+      // A row of a grouped layer has columns for its own group only.
+      const std::size_t first = row / rows_a_group_ * columns_;
+      for (std::size_t column = first; column < first + columns_; ++column) {
+        const Channels channels = rows_are_outputs_ ? Channels{.out = row, .in = column}
+                                                    : Channels{.out = column, .in = row};
+        for (std::size_t i = 0; i < inner_; ++i) visit(element++, channels);
+      }
+    }
+  }
+
+ private:
+  bool rows_are_outputs_;
+  std::size_t rows_;
+  std::size_t columns_;
+  std::size_t inner_;  ///< elements a row and column have: the kernel's size
+  std::size_t rows_a_group_;
+};
+
 /// The weight with each output channel multiplied by its scale, rounded once; nothing when a
 /// number would leave the range of the type.
 std::optional<Tensor> scaled_weight(const Rewriter& rewriter, const Node& node, const Layer& layer,

@@ -15,7 +15,7 @@ class NoOps {
 
   bool contains(const Node& node) const {
     if (!node.domain.empty() || node.inputs.empty() || node.inputs[0] == kNoValue ||
-        node.outputs.empty() || node.outputs[0] == kNoValue) {
+        node.outputs.empty() || node.outputs[0] == kNoValue || view_.has_extra_outputs(node)) {
       return false;
     }
     const std::string& op = node.op_type;
@@ -41,7 +41,6 @@ class NoOps {
   }
 
   bool dropout(const Node& node) const {
-    if (view_.has_extra_outputs(node)) return false;  // somebody reads the mask
     if (view_.opset() < 7) return node.get_int("is_test", 0) != 0;
     const ValueId training = node.input(2);
     if (training == kNoValue) return true;

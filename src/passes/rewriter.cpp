@@ -33,10 +33,15 @@ Rewriter::Rewriter(Graph& graph, const Model& model, const PassOptions& options)
   for (const ValueId id : graph.inputs) overridable_[at(id)] = true;
 }
 
+ValueId Rewriter::result(NodeId id) const {
+  return node(id).outputs.empty() ? kNoValue : node(id).outputs[0];
+}
+
 const Node* Rewriter::as(NodeId id, std::string_view op) const {
   if (!alive(id)) return nullptr;
   const Node& found = node(id);
-  return found.op_type == op && found.domain.empty() ? &found : nullptr;
+  const bool fits = found.op_type == op && found.domain.empty() && found.outputs.size() == 1;
+  return fits ? &found : nullptr;
 }
 
 NodeId Rewriter::maker(ValueId id) const {
@@ -56,7 +61,7 @@ bool Rewriter::private_to(ValueId id, std::span<const NodeId> nodes) const {
 }
 
 bool Rewriter::must_stay(ValueId id) const {
-  return uses_.is_output[at(id)] || options_.keep.contains(graph_[id].name);
+  return id == kNoValue || uses_.is_output[at(id)] || options_.keep.contains(graph_[id].name);
 }
 
 bool Rewriter::may_rename(ValueId id) const {

@@ -24,7 +24,9 @@ class Rewriter {
   bool alive(NodeId id) const { return id != kNoNode && !dead_[static_cast<std::size_t>(id)]; }
   const Node& node(NodeId id) const { return graph_.nodes[static_cast<std::size_t>(id)]; }
 
-  /// The node if it is alive, of ONNX's own domain and called `op`; else null.
+  /// The first output of a node, or kNoValue.
+  ValueId result(NodeId id) const;
+  /// The node if it is alive, of ONNX's own domain, called `op` and with one output; else null.
   const Node* as(NodeId id, std::string_view op) const;
   /// The node that makes a value, or kNoNode.
   NodeId maker(ValueId id) const;
@@ -34,7 +36,7 @@ class Rewriter {
   NodeId next(ValueId id) const;
   /// Nothing but the listed nodes reads the value, and it may disappear.
   bool private_to(ValueId id, std::span<const NodeId> nodes) const;
-  /// It is a graph output, or asked for by name.
+  /// It is a graph output, asked for by name, or kNoValue.
   bool must_stay(ValueId id) const;
   /// It need not stay, and no graph inside a node reads it by its name.
   bool may_rename(ValueId id) const;

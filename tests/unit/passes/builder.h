@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "passes/run.h"
+#include "quench/error.h"
 
 namespace quench::testing {
 
