@@ -58,6 +58,16 @@ double percentile(const std::vector<double>& sorted, double percent) {
   return sorted[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
 }
 
+/// A shape that was given may settle the batch too.
+std::int64_t batch_of(const std::vector<Value>& inputs, const std::map<std::string, Shape>& shapes,
+                      std::int64_t otherwise) {
+  for (const Value& input : inputs) {
+    const Shape& shape = shapes.at(input.name);
+    if (!shape.empty()) return shape.front();
+  }
+  return otherwise;
+}
+
 }  // namespace
 
 BenchResult bench(const std::string& model_path, const BenchOptions& options,
@@ -71,13 +81,14 @@ BenchResult bench(const std::string& model_path, const BenchOptions& options,
   result.load_ms = milliseconds_since(start);
 
   result.batch = effective_batch(session.inputs(), options.batch);
-  if (result.batch != options.batch) {
+  if (result.batch != options.batch && options.batch != 1) {
     context.warn(format("bench: {}: its batch is fixed at {}, so that is what was timed",
                         model_path, result.batch));
   }
   std::mt19937_64 generator(context.seed);
   const auto shapes = resolve_shapes(session.inputs(), options.shapes, result.batch);
   const TensorMap feeds = random_feeds(session.inputs(), shapes, generator);
+  result.batch = batch_of(session.inputs(), shapes, result.batch);
   const std::vector<double> times = time_runs(session, feeds, options, context);
   result.runs = static_cast<int>(times.size());
   result.median_ms = median(times);

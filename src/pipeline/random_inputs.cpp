@@ -46,6 +46,22 @@ void bind_symbols(const Value& input, const Shape& shape, Symbols& symbols) {
   }
 }
 
+/// What to type for --shape: known dimensions as they are, the others as D1, D2.
+std::string shape_hint(const Value& input, std::int64_t batch) {
+  if (!input.type.shape) return "D0,D1,...";
+  std::string hint;
+  for (std::size_t i = 0; i < input.type.shape->size(); ++i) {
+    const Dim& dim = (*input.type.shape)[i];
+    if (i > 0) hint += ',';
+    if (dim.known() || i == 0) {
+      hint += std::to_string(dim.known() ? dim.value : batch);
+    } else {
+      hint += format("D{}", i);
+    }
+  }
+  return hint;
+}
+
 Shape resolve(const Value& input, const Symbols& symbols, std::int64_t batch) {
   bool open = !input.type.shape;
   Shape shape;
@@ -64,8 +80,8 @@ Shape resolve(const Value& input, const Symbols& symbols, std::int64_t batch) {
   }
   if (open) {
     fail(ErrorKind::BadData,
-         "input '{}' is {}, which leaves dimensions open; give them with --shape {}=D0,D1,...",
-         input.name, to_string(input.type), input.name);
+         "input '{}' is {}, which leaves dimensions open; give them with --shape {}={}", input.name,
+         to_string(input.type), input.name, shape_hint(input, batch));
   }
   return shape;
 }
