@@ -28,11 +28,18 @@ std::vector<fs::path> data_sets(const Case& which) {
   return result;
 }
 
+/// ONNX's test data keeps bfloat16 as the bits in uint16.
+Tensor as_declared(const Tensor& tensor, DType dtype) {
+  if (dtype != DType::BFloat16 || tensor.dtype() != DType::UInt16) return tensor;
+  return Tensor::view(dtype, tensor.shape(), tensor.bytes(), tensor.owner());
+}
+
 TensorMap read_all(const fs::path& set, const char* stem, const std::vector<Value>& values) {
   TensorMap result;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const fs::path file = set / format("{}_{}.pb", stem, i);
-    if (fs::exists(file)) result[values[i].name] = read_tensor_file(file.string());
+    if (!fs::exists(file)) continue;
+    result[values[i].name] = as_declared(read_tensor_file(file.string()), values[i].type.dtype);
   }
   return result;
 }
@@ -46,6 +53,15 @@ bool close(double got, double expected, double relative, double absolute) {
 std::vector<double> to_double(const Tensor& tensor) {
   const Tensor wide = convert(tensor, DType::Float64);
   return {wide.data<double>().begin(), wide.data<double>().end()};
+}
+
+/// The castlike models declare shapes that their own data contradicts. ONNX's runner does not look
+/// at shapes of inputs, so the cases are run without them.
+Model load_case(const Case& which) {
+  Model model = load((which.folder / "model.onnx").string());
+  if (!which.name.starts_with("node/test_castlike_")) return model;
+  for (const ValueId id : model.graph.inputs) model.graph[id].type.shape.reset();
+  return model;
 }
 
 std::string compare_set(Session& session, const fs::path& set) {
@@ -81,6 +97,9 @@ std::string difference(const Tensor& got, const Tensor& expected, double relativ
   if (!info(expected.dtype()).is_float) {
     return got == expected ? "" : "integers differ";
   }
+  // The test data cuts bfloat16 off where ONNX says to round: one step of its 8 bits is allowed.
+  constexpr double kBFloat16Step = 1.0 / 128;
+  if (expected.dtype() == DType::BFloat16) relative = std::max(relative, kBFloat16Step);
   const std::vector<double> a = to_double(got);
   const std::vector<double> b = to_double(expected);
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -100,7 +119,7 @@ std::vector<TensorMap> case_inputs(const Case& which, const Session& session) {
 
 Outcome run_case(const Case& which, const SessionOptions& options, const Context& context) {
   try {
-    Session session(load((which.folder / "model.onnx").string()), options, context);
+    Session session(load_case(which), options, context);
     for (const fs::path& set : data_sets(which)) {
       const std::string why = compare_set(session, set);
       if (!why.empty()) return {Outcome::Kind::Wrong, why};

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "exec/engine/bridge.h"
+#include "exec/engine/types.h"
 
 namespace quench::exec {
 namespace {
@@ -92,6 +93,7 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   };
   const auto info = find_kernel(node.domain, node.op_type);
   if (!info) return no("the engine has no kernel for this operator");
+  if (std::string why = type_refusal(graph_, node); !why.empty()) return no(std::move(why));
   const auto opset = options.opsets.find(node.domain == "ai.onnx" ? "" : node.domain);
   OpContext context{.graph = graph_, .node = node};
   context.opset = opset == options.opsets.end() ? 0 : opset->second;

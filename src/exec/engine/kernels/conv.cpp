@@ -43,8 +43,9 @@ TransposePlan plan_transpose(const ConvAttributes& attributes, const Node& node,
     const std::int64_t full = window.strides[i] * (input[i] - 1) + plan.extra[i] + extent;
     const std::int64_t out =
         wanted.empty() ? input[i] * window.strides[i] : wanted[wanted.size() - rank + i];
-    const std::int64_t total = full - out;
+    const std::int64_t total = std::max<std::int64_t>(full - out, 0);
     const std::int64_t half = total / 2;
+    plan.extra[i] += std::max<std::int64_t>(out - full, 0);
     plan.pads[i] = window.auto_pad == "SAME_UPPER" ? half : total - half;
     plan.pads[rank + i] = total - plan.pads[i];
   }

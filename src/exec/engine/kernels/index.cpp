@@ -80,15 +80,52 @@ Kernel make_gather_nd(const OpContext& context) {
   };
 }
 
-/// What libtorch calls a reduction, or nothing when it is not known.
-std::optional<std::string> reduction(const OpContext& context) {
-  constexpr std::array<std::array<const char*, 2>, 5> kNames = {
-      {{"none", ""}, {"add", "sum"}, {"mul", "prod"}, {"max", "amax"}, {"min", "amin"}}};
-  const std::string name = context.node.get_string("reduction", "none");
-  for (const auto& [onnx, torch] : kNames) {
-    if (name == onnx) return torch;
+enum class Reduction { None, Add, Mul, Max, Min };
+
+std::optional<Reduction> reduction(const OpContext& context) {
+  constexpr std::array kNames = {"none", "add", "mul", "max", "min"};
+  const auto found = std::ranges::find(kNames, context.node.get_string("reduction", "none"));
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<Reduction>(found - kNames.begin());
+}
+
+template <typename T>
+T reduced(T a, T b, Reduction how) {
+  switch (how) {
+    case Reduction::Add:
+      return static_cast<T>(a + b);
+    case Reduction::Mul:
+      return static_cast<T>(a * b);
+    case Reduction::Max:
+      return std::max(a, b);
+    case Reduction::Min:
+      return std::min(a, b);
+    case Reduction::None:
+      break;
   }
-  return std::nullopt;
+  return b;
+}
+
+/// Writes updates to places of the flattened tensor, in order: of equal places the last one wins.
+at::Tensor scatter_flat(const at::Tensor& x, const at::Tensor& places, const at::Tensor& updates,
+                        Reduction how) {
+  at::Tensor result = x.clone(at::MemoryFormat::Contiguous);
+  const at::Tensor where = places.contiguous();
+  const at::Tensor what = updates.contiguous();
+  if (where.numel() != what.numel()) {
+    fail(ErrorKind::BadData, "{} updates are given for {} places", what.numel(), where.numel());
+  }
+  const auto* at = where.data_ptr<std::int64_t>();
+  AT_DISPATCH_ALL_TYPES_AND3(at::kBool, at::kHalf, at::kBFloat16, x.scalar_type(), "scatter", [&] {
+    auto* out = result.data_ptr<scalar_t>();
+    const auto* from = what.data_ptr<scalar_t>();
+    for (std::int64_t i = 0; i < what.numel(); ++i) out[at[i]] = reduced(out[at[i]], from[i], how);
+  });
+  return result;
+}
+
+at::Tensor all_places(const at::Tensor& x) {
+  return at::arange(x.numel(), at::kLong).reshape(x.sizes());
 }
 
 Kernel make_scatter_elements(const OpContext& context) {
@@ -99,8 +136,10 @@ Kernel make_scatter_elements(const OpContext& context) {
     const at::Tensor& x = call.in(0);
     const std::int64_t along = wrap_axis(axis, x.dim());
     const at::Tensor indices = wrap_indices(call.in(1), x.size(along));
-    call.set(0, how->empty() ? at::scatter(x, along, indices, call.in(2))
-                             : at::scatter_reduce(x, along, indices, call.in(2), *how));
+    if (*how == Reduction::None) {
+      return call.set(0, at::scatter(x, along, indices, call.in(2)));
+    }
+    call.set(0, scatter_flat(x, at::gather(all_places(x), along, indices), call.in(2), *how));
   };
 }
 
@@ -114,14 +153,9 @@ Kernel make_scatter_nd(const OpContext& context) {
     const auto depth = static_cast<std::size_t>(tuples.size(-1));
     const at::IntArrayRef outer = x.sizes().slice(0, depth);
     const std::int64_t width = product(x.sizes().slice(depth));
-    const at::Tensor rows = x.reshape({product(outer), width});
-    const at::Tensor places = linear_positions(tuples, outer).reshape({-1});
-    const at::Tensor updates = call.in(2).reshape({places.numel(), width});
-    const at::Tensor result =
-        how->empty()
-            ? at::index_copy(rows, 0, places, updates)
-            : at::scatter_reduce(rows, 0, places.unsqueeze(1).expand_as(updates), updates, *how);
-    call.set(0, result.reshape(x.sizes()));
+    const at::Tensor rows = linear_positions(tuples, outer).reshape({-1, 1});
+    const at::Tensor places = rows * width + at::arange(width, at::kLong);
+    call.set(0, scatter_flat(x, places, call.in(2), *how));
   };
 }
 
@@ -137,6 +171,16 @@ Kernel make_compress(const OpContext& context) {
 
 at::Tensor non_zero(const at::Tensor& x) { return at::nonzero(x).t(); }
 
+/// Where each of `count` values stands for the first time.
+at::Tensor first_places(const at::Tensor& inverse, std::int64_t count) {
+  at::Tensor first = at::empty({count}, at::kLong);
+  const Ints values = to_ints(inverse);
+  for (std::size_t i = values.size(); i-- > 0;) {
+    first.data_ptr<std::int64_t>()[values[i]] = static_cast<std::int64_t>(i);
+  }
+  return first;
+}
+
 Kernel make_unique(const OpContext& context) {
   const std::int64_t* axis = context.node.get<std::int64_t>("axis");
   const auto along = axis == nullptr ? std::nullopt : std::optional(*axis);
@@ -145,10 +189,7 @@ Kernel make_unique(const OpContext& context) {
     const at::Tensor x = along ? call.in(0) : call.in(0).reshape({-1});
     const std::int64_t dim = along ? wrap_axis(*along, x.dim()) : 0;
     auto [values, inverse, counts] = at::unique_dim(x, dim, true, true, true);
-    const std::int64_t length = inverse.numel();
-    const at::Tensor places = at::arange(length, at::kLong);
-    at::Tensor first =
-        at::full({counts.numel()}, length, at::kLong).scatter_reduce(0, inverse, places, "amin");
+    at::Tensor first = first_places(inverse, counts.numel());
     if (!sorted) {
       const at::Tensor order = at::argsort(first);
       values = values.index_select(dim, order);
@@ -170,9 +211,13 @@ KernelInfo kernel_GatherElements() {
   return {.since = 11, .make = make_gather_elements, .any_float = true};
 }
 KernelInfo kernel_GatherND() { return {.since = 11, .make = make_gather_nd, .any_float = true}; }
-KernelInfo kernel_Scatter() { return {.since = 9, .make = make_scatter_elements}; }
-KernelInfo kernel_ScatterElements() { return {.since = 11, .make = make_scatter_elements}; }
-KernelInfo kernel_ScatterND() { return {.since = 11, .make = make_scatter_nd}; }
+KernelInfo kernel_Scatter() {
+  return {.since = 9, .make = make_scatter_elements, .any_float = true};
+}
+KernelInfo kernel_ScatterElements() {
+  return {.since = 11, .make = make_scatter_elements, .any_float = true};
+}
+KernelInfo kernel_ScatterND() { return {.since = 11, .make = make_scatter_nd, .any_float = true}; }
 KernelInfo kernel_Compress() { return {.since = 9, .make = make_compress, .any_float = true}; }
 KernelInfo kernel_NonZero() { return unary<non_zero>(9); }
 KernelInfo kernel_Unique() { return {.since = 11, .make = make_unique}; }

@@ -171,7 +171,12 @@ std::optional<at::Tensor> by_libtorch(const at::Tensor& x, const Request& reques
     return std::nullopt;
   }
   if (style.mode != ResizeMode::Linear) return std::nullopt;
-  if (how == "align_corners") return at::upsample_bilinear2d(x, size, true);
+  const auto whole_length = [](const ResizeAxis& axis) {
+    return axis.scale * static_cast<double>(axis.in) == static_cast<double>(axis.out);
+  };
+  if (how == "align_corners" && whole_length(h) && whole_length(w)) {
+    return at::upsample_bilinear2d(x, size, true);
+  }
   const bool halves =
       how == "half_pixel" || (how == "pytorch_half_pixel" && h.out > 1 && w.out > 1);
   if (halves) return at::upsample_bilinear2d(x, size, false, h.scale, w.scale);

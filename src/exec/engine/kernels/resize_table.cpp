@@ -15,7 +15,11 @@ double source_place(std::int64_t x, const ResizeAxis& axis, const ResizeStyle& s
   const auto out = static_cast<double>(axis.out);
   const std::string& how = style.coordinates;
   if (how == "asymmetric") return at / axis.scale;
-  if (how == "align_corners") return axis.out == 1 ? 0 : at * (in - 1) / (out - 1);
+  if (how == "align_corners") {
+    // ONNX takes the length before it is rounded down.
+    const double length = axis.scale * in;
+    return axis.out == 1 ? 0 : at * (in - 1) / (length - 1);
+  }
   if (how == "pytorch_half_pixel") return axis.out > 1 ? (at + 0.5) / axis.scale - 0.5 : 0;
   if (how == "tf_half_pixel_for_nn") return (at + 0.5) / axis.scale;
   if (how == "half_pixel_symmetric") {
