@@ -105,10 +105,30 @@ Size png_size(const Bytes& file) {
   }
 }
 
+// Decoders print when pixels are missing, so plain ones are counted. Sizes beyond the bound are
+// refused by the caller.
+void expect_pixels(const Bytes& file, std::uint64_t offset, std::int64_t row_bytes, Size size) {
+  if (size.width > kMaxPixels || size.height > kMaxPixels / std::max<std::int64_t>(size.width, 1)) {
+    return;
+  }
+  const auto needed = static_cast<std::uint64_t>(row_bytes * size.height);
+  if (offset > file.size() || needed > file.size() - offset) {
+    fail(ErrorKind::BadData, "the image file is cut off");
+  }
+}
+
 Size bmp_size(const Bytes& file) {
-  if (file.little32(14) == 12) return {file.little16(18), file.little16(20)};
-  const auto height = static_cast<std::int64_t>(static_cast<std::int32_t>(file.little32(22)));
-  return {static_cast<std::int32_t>(file.little32(18)), height < 0 ? -height : height};
+  const bool old = file.little32(14) == 12;
+  Size size{file.little16(18), file.little16(20)};
+  if (!old) {
+    const std::int64_t height = static_cast<std::int32_t>(file.little32(22));
+    size = {static_cast<std::int32_t>(file.little32(18)), height < 0 ? -height : height};
+  }
+  const std::int64_t bits = file.little16(old ? 24 : 28);
+  const bool packed = !old && file.little32(30) != 0 && file.little32(30) != 3;
+  const std::int64_t row_bytes = (size.width * bits + 31) / 32 * 4;
+  if (!packed && size.width > 0) expect_pixels(file, file.little32(10), row_bytes, size);
+  return size;
 }
 
 Size webp_size(const Bytes& file) {
@@ -142,8 +162,13 @@ std::int64_t pnm_number(const Bytes& file, std::size_t& pos) {
 
 Size pnm_size(const Bytes& file) {
   std::size_t pos = 2;
-  const std::int64_t width = pnm_number(file, pos);
-  return {width, pnm_number(file, pos)};
+  Size size;
+  size.width = pnm_number(file, pos);
+  size.height = pnm_number(file, pos);
+  const std::int64_t largest = pnm_number(file, pos);
+  const std::int64_t pixel_bytes = (file.at(1) == '6' ? 3 : 1) * (largest > 255 ? 2 : 1);
+  expect_pixels(file, pos + 1, size.width * pixel_bytes, size);
+  return size;
 }
 
 Size any_size(const Bytes& file) {

@@ -47,9 +47,12 @@ std::string unquoted(std::string_view text) {
 
 bool is_one_path(const std::string& text) {
   std::error_code code;
-  if (last_colon(text) == std::string::npos || std::filesystem::exists(text, code)) return true;
+  if (text.find(':') == std::string::npos || std::filesystem::exists(text, code)) return true;
   const std::size_t member = text.rfind(".npz:");
-  return member != std::string::npos && std::filesystem::exists(text.substr(0, member + 4), code);
+  if (member != std::string::npos && std::filesystem::exists(text.substr(0, member + 4), code)) {
+    return true;
+  }
+  return split_items(text).size() == 1 && last_colon(text) == std::string::npos;
 }
 
 std::vector<std::string> names_of(const std::vector<InputSpec>& specs) {

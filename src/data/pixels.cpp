@@ -97,8 +97,12 @@ ImageLayout image_layout(const InputSpec& spec, ColorOrder color) {
   }
   layout.batch_dim = dims.size() == 4;
   const std::size_t first = dims.size() - 3;
-  layout.channels_last = !is_channel_dim(dims[first]) && is_channel_dim(dims[first + 2]);
-  const Dim& channels = dims[layout.channels_last ? first + 2 : first];
+  // [N,1,W,3] is a low image in colour rather than a narrow one in grey.
+  const Dim& front = dims[first];
+  const Dim& back = dims[first + 2];
+  layout.channels_last =
+      is_channel_dim(back) && (!is_channel_dim(front) || front.value < back.value);
+  const Dim& channels = layout.channels_last ? back : front;
   if (channels.known() && !is_channel_dim(channels)) {
     fail(ErrorKind::BadData, "{} cannot take images: it needs a dimension of 1 or 3 channels",
          spec.describe());

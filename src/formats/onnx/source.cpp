@@ -51,7 +51,8 @@ Place place_of(const TensorProto& proto, std::uint64_t expected) {
 }
 
 bool leaves_folder(const fs::path& location) {
-  return location.is_absolute() || std::ranges::find(location, "..") != location.end();
+  return location.is_absolute() || std::any_of(location.begin(), location.end(),
+                                               [](const fs::path& part) { return part == ".."; });
 }
 
 /// The path of a data file; links are followed, and must not lead out of the folder either.

@@ -137,6 +137,7 @@ TEST(Inputs, WrongPairsAreNamed) {
   expect_contains(what("ids:" + two, ErrorKind::Usage), {"'mask'"});
   expect_contains(what("ids:" + two + ",mast:" + two, ErrorKind::Usage), {"'mast'", "'mask'?"});
   expect_contains(what("ids:" + two + ",ids:" + two, ErrorKind::Usage), {"'ids'", "already"});
+  expect_contains(what("ids:'" + two, ErrorKind::Usage), {"quote"});
   expect_contains(what("ids:" + two + ",mask:" + three, ErrorKind::BadData),
                   {"two.npy", "2", "three.npy", "3"});
   expect_contains(what("ids:" + two + ",mask:" + folder.path("no.npy"), ErrorKind::Io), {"no.npy"});

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads activations out of nodes.
+#include "passes/activation.h"
+
+#include <limits>
+
+namespace quench::passes {
+namespace {
+
+constexpr std::int64_t kClipWithInputs = 11;
+
+std::optional<Activation> gelu(const Node& node) {
+  const std::string form = node.get_string("approximate", "none");
+  if (form == "none") return Activation{.name = "gelu"};
+  if (form == "tanh") return Activation{.name = "gelu_tanh"};
+  return std::nullopt;
+}
+
+std::optional<Activation> swish(const Node& node) {
+  if (node.get_float("alpha", 1.0F) != 1.0F) return std::nullopt;
+  return Activation{.name = "swish"};
+}
+
+}  // namespace
+
+std::optional<std::pair<float, float>> clip_bounds(const Rewriter& rewriter, const Node& clip) {
+  std::pair bounds(std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max());
+  if (rewriter.opset() < kClipWithInputs) {
+    return std::pair(clip.get_float("min", bounds.first), clip.get_float("max", bounds.second));
+  }
+  for (const std::size_t i : {1U, 2U}) {
+    if (clip.input(i) == kNoValue) continue;
+    const auto number = rewriter.scalar(clip.input(i));
+    if (!number) return std::nullopt;
+    (i == 1 ? bounds.first : bounds.second) = static_cast<float>(*number);
+  }
+  return bounds;
+}
+
+std::optional<Activation> activation_of(const Rewriter& rewriter, const Node& node) {
+  const std::string& op = node.op_type;
+  if (op == "Swish" && (node.domain.empty() || node.domain == kEngineDomain)) return swish(node);
+  if (!node.domain.empty() || node.outputs.size() != 1) return std::nullopt;
+  if (op == "Relu") return Activation{.name = "relu"};
+  if (op == "Sigmoid") return Activation{.name = "sigmoid"};
+  if (op == "Tanh") return Activation{.name = "tanh"};
+  if (op == "HardSwish") return Activation{.name = "hard_swish"};
+  if (op == "Gelu") return gelu(node);
+  if (op == "LeakyRelu") {
+    return Activation{.name = "leaky_relu", .alpha = node.get_float("alpha", 0.01F)};
+  }
+  if (op == "HardSigmoid") {
+    return Activation{.name = "hard_sigmoid",
+                      .alpha = node.get_float("alpha", 0.2F),
+                      .beta = node.get_float("beta", 0.5F)};
+  }
+  if (op != "Clip") return std::nullopt;
+  const auto bounds = clip_bounds(rewriter, node);
+  if (!bounds) return std::nullopt;
+  return Activation{.name = "clip", .alpha = bounds->first, .beta = bounds->second};
+}
+
+}  // namespace quench::passes

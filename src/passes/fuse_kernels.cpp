@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins a layer with the bias, residual and activation behind it into one node of the engine's own
+// domain: inputs X, W, B, Z; attributes `activation`, `activation_alpha`, `activation_beta`, and
+// `residual`: whether Z is added "before" or "after" the activation.
+#include <algorithm>
+
+#include "passes/activation.h"
+#include "passes/layer.h"
+#include "passes/match.h"
+
+namespace quench::passes {
+namespace {
+
+/// Known alike in every dimension, so that adding them broadcasts nothing.
+bool same_type(const ValueType& a, const ValueType& b) {
+  if (a.kind != ValueType::Kind::Tensor || a != b || !a.shape) return false;
+  return std::ranges::all_of(*a.shape,
+                             [](const Dim& dim) { return dim.known() || !dim.symbol.empty(); });
+}
+
+/// A layer that grows by the nodes behind it.
+class Fusion {
+ public:
+  Fusion(Rewriter& rewriter, NodeId id, Layer layer)
+      : rewriter_(rewriter), layer_(std::move(layer)), fused_(rewriter.node(id)), place_(id) {}
+
+  void run() {
+    take_bias();
+    const bool before = layer_.kind != Layer::Kind::ConvTranspose && take_residual("before");
+    const bool activated = take_activation();
+    if (layer_.kind != Layer::Kind::ConvTranspose && !before && activated) take_residual("after");
+    if (!dead_.empty()) finish();
+  }
+
+ private:
+  ValueId result() const { return rewriter_.result(place_); }
+
+  void advance(NodeId next) {
+    dead_.push_back(place_);
+    place_ = next;
+  }
+
+  void take_bias() {
+    const NodeId next = rewriter_.next(result());
+    if (next == kNoNode) return;
+    const auto step = affine_of(rewriter_, rewriter_.node(next), result(), layer_.channels);
+    if (!step || step->scales()) return;
+    for (std::size_t i = 0; i < layer_.shift.size(); ++i) layer_.shift[i] += step->shift[i];
+    has_bias_ = true;
+    advance(next);
+  }
+
+  bool take_residual(const char* where) {
+    const NodeId next = rewriter_.next(result());
+    const Node* add = rewriter_.as(next, "Add");
+    if (add == nullptr) add = rewriter_.as(next, "Sum");
+    const ValueId other = add == nullptr ? kNoValue : other_operand(*add, result());
+    const Graph& graph = rewriter_.graph();
+    if (other == kNoValue || graph[other].constant || rewriter_.opset() < 7 ||
+        !same_type(graph[result()].type, graph[other].type)) {
+      return false;
+    }
+    residual_ = other;
+    fused_.set("residual", std::string(where));
+    advance(next);
+    return true;
+  }
+
+  bool take_activation() {
+    const NodeId next = rewriter_.next(result());
+    if (next == kNoNode) return false;
+    const auto activation = activation_of(rewriter_, rewriter_.node(next));
+    if (!activation || rewriter_.node(next).inputs[0] != result()) return false;
+    fused_.set("activation", std::string(activation->name));
+    fused_.set("activation_alpha", activation->alpha);
+    fused_.set("activation_beta", activation->beta);
+    advance(next);
+    return true;
+  }
+
+  /// The bias as the engine wants it: one number a channel, and nothing to multiply it by.
+  ValueId bias() {
+    const bool plain = layer_.kind != Layer::Kind::Gemm || layer_.bias == kNoValue;
+    if (!has_bias_ && plain) return layer_.bias;
+    const DType dtype = rewriter_.constant(layer_.weight)->dtype();
+    const Tensor sum = convert(Tensor::of<double>({layer_.channels.count}, layer_.shift), dtype);
+    return rewriter_.add_constant(rewriter_.graph()[layer_.weight].name + "_bias", sum);
+  }
+
+  /// Multiplies Gemm's alpha into the weight; false when the result cannot be stored.
+  bool take_alpha() {
+    const double alpha = fused_.get_float("alpha", 1.0F);
+    fused_.erase("alpha");
+    if (layer_.kind != Layer::Kind::Gemm || alpha == 1) return true;
+    const std::vector<double> scale(static_cast<std::size_t>(layer_.channels.count), alpha);
+    std::optional<Tensor> weight = scaled_weight(rewriter_, fused_, layer_, scale);
+    if (!weight) return false;
+    fused_.inputs[1] =
+        rewriter_.add_constant(rewriter_.graph()[layer_.weight].name, std::move(*weight));
+    return true;
+  }
+
+  void finish() {
+    if (!take_alpha()) return;
+    fused_.domain = kEngineDomain;
+    fused_.inputs.resize(2);
+    fused_.inputs.push_back(bias());
+    fused_.inputs.push_back(residual_);
+    while (fused_.inputs.back() == kNoValue) fused_.inputs.pop_back();
+    fused_.erase("beta");
+    fused_.outputs = rewriter_.node(place_).outputs;
+    rewriter_.replace(place_, std::move(fused_), dead_);
+  }
+
+  Rewriter& rewriter_;
+  Layer layer_;
+  Node fused_;
+  NodeId place_;  ///< the last node that is part of the layer
+  std::vector<NodeId> dead_;
+  ValueId residual_ = kNoValue;
+  bool has_bias_ = false;
+};
+
+void sweep(Rewriter& rewriter) {
+  // From the end: of two layers that are added, the later one takes the sum.
+  for (NodeId id = rewriter.num_nodes() - 1; id >= 0; --id) {
+    if (!rewriter.alive(id)) continue;
+    auto layer = layer_of(rewriter, rewriter.node(id));
+    if (!layer || rewriter.node(id).get_int("transA", 0) != 0) continue;
+    Fusion(rewriter, id, std::move(*layer)).run();
+  }
+}
+
+}  // namespace
+
+PassReport fuse_kernels(Model& model, const PassOptions& options) {
+  return rewrite_graphs(model, options, sweep);
+}
+
+}  // namespace quench::passes

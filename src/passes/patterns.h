@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patterns that exporters write out in small operators; one function each, called with the node
+// that makes the pattern's result.
+#pragma once
+
+#include "passes/match.h"
+
+namespace quench::passes {
+
+/// x * Sigmoid(x), x * HardSigmoid(x), x * Clip(x + 3, 0, 6) / 6, both forms of Gelu.
+bool fuse_gate(Rewriter& rewriter, NodeId root);
+/// (x - mean) / sqrt(variance + epsilon) * scale + bias over the last axis.
+bool fuse_layer_norm(Rewriter& rewriter, NodeId root);
+/// Clip from zero without an upper bound.
+bool fuse_relu(Rewriter& rewriter, NodeId root);
+
+}  // namespace quench::passes
