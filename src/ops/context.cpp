@@ -125,18 +125,14 @@ void InferContext::set_constant(std::size_t index, const Tensor& tensor) {
 }
 
 std::vector<ValueType> InferContext::infer_body(std::string_view attribute,
-                                                const std::vector<ValueType>& inputs) {
+                                                const std::vector<ValueType>& inputs, Runs runs) {
   const auto found = std::find_if(node_.attributes.begin(), node_.attributes.end(),
                                   [&](const Attribute& a) { return a.name == attribute; });
   if (found == node_.attributes.end()) return {};
   auto* box = std::get_if<GraphBox>(&found->data);
   if (box == nullptr || scope_.depth >= kMaxDepth) return {};
-  Scope body{.inference = scope_.inference,
-             .graph = **box,
-             .opsets = scope_.opsets,
-             .outer = &scope_,
-             .depth = scope_.depth + 1};
-  body.facts.resize(body.graph.values().size());
+  Scope body(scope_, **box, scope_.opsets, &scope_);
+  if (runs == Runs::Perhaps) body.lenient = true;
   const std::size_t count = std::min(inputs.size(), body.graph.inputs.size());
   for (std::size_t i = 0; i < count; ++i) refine(body, body.graph.inputs[i], inputs[i]);
   infer_scope(body);

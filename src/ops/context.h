@@ -62,8 +62,10 @@ class InferContext {
   void set_constant(std::size_t index, const Tensor& tensor);
 
   /// Infers a graph that the node holds, given the types of its inputs; the types of its outputs.
+  /// Of a body that may never run, a node that makes no sense is no error.
+  enum class Runs { Surely, Perhaps };
   std::vector<ValueType> infer_body(std::string_view attribute,
-                                    const std::vector<ValueType>& inputs);
+                                    const std::vector<ValueType>& inputs, Runs runs);
 
  private:
   Scope& scope_;

@@ -72,7 +72,7 @@ void infer_scan_8(InferContext& context, std::size_t scanned) {
   for (std::size_t i = 1; i < context.num_inputs(); ++i) {
     inputs.push_back(carried(context.input(i)));
   }
-  const auto outputs = context.infer_body("body", inputs);
+  const auto outputs = context.infer_body("body", inputs, InferContext::Runs::Surely);
   const std::size_t states = inputs.size() - std::min(scanned, inputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     context.set(i, i < states ? context.input(i + 1) : carried(outputs[i]));
@@ -82,8 +82,15 @@ void infer_scan_8(InferContext& context, std::size_t scanned) {
 }  // namespace
 
 void infer_if(InferContext& context) {
-  const auto yes = context.infer_body("then_branch", {});
-  const auto no = context.infer_body("else_branch", {});
+  // Exporters write "if this dimension is 1, squeeze it": only one branch has to make sense.
+  using Runs = InferContext::Runs;
+  const auto yes = context.infer_body("then_branch", {}, Runs::Perhaps);
+  const auto no = context.infer_body("else_branch", {}, Runs::Perhaps);
+  if (const auto condition = context.number(0)) {
+    const auto& taken = *condition != 0 ? yes : no;
+    for (std::size_t i = 0; i < taken.size(); ++i) context.set(i, taken[i]);
+    return;
+  }
   const std::size_t count = std::min(yes.size(), no.size());
   for (std::size_t i = 0; i < count; ++i) context.set(i, common(yes[i], no[i]));
 }
@@ -94,7 +101,7 @@ void infer_loop(InferContext& context) {
   for (std::size_t i = 2; i < context.num_inputs(); ++i) {
     inputs.push_back(carried(context.input(i)));
   }
-  const auto outputs = context.infer_body("body", inputs);
+  const auto outputs = context.infer_body("body", inputs, InferContext::Runs::Surely);
   const std::size_t states = inputs.size() - 2;
   // The loop may stop early, so the trip count does not tell how many results are stacked.
   for (std::size_t i = 1; i < outputs.size(); ++i) {
@@ -113,7 +120,8 @@ void infer_scan(InferContext& context) {
   if (context.opset() < 9) return infer_scan_8(context, static_cast<std::size_t>(scanned));
   const auto states = static_cast<std::size_t>(inputs - scanned);
   Dim length;
-  const auto outputs = context.infer_body("body", scan_inputs(context, states, length));
+  const auto outputs =
+      context.infer_body("body", scan_inputs(context, states, length), InferContext::Runs::Surely);
   const auto axes = context.node().get_ints("scan_output_axes");
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     context.set(i, i < states ? common(outputs[i], context.input(i))

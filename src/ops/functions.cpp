@@ -51,12 +51,7 @@ void infer_call(Scope& scope, const Node& node, const Function& function) {
   if (scope.inference.body_budget < 0) return;
   Graph body = function.body;
   bind_attributes(body, node, function);
-  Scope inner{.inference = scope.inference,
-              .graph = body,
-              .opsets = function.opsets,
-              .outer = nullptr,
-              .depth = scope.depth + 1};
-  inner.facts.resize(body.values().size());
+  Scope inner(scope, body, function.opsets, nullptr);
   for (std::size_t i = 0; i < std::min(node.inputs.size(), body.inputs.size()); ++i) {
     if (node.inputs[i] == kNoValue) continue;
     refine(inner, body.inputs[i], scope.graph[node.inputs[i]].type);

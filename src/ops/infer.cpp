@@ -91,41 +91,62 @@ void infer_node(Scope& scope, Node& node) {
       op->infer(context);
     }
   } catch (Error& error) {
+    if (scope.lenient && error.kind() == ErrorKind::BadModel) return;
     throw error.in(label(scope.graph, node));
   }
 }
 
 }  // namespace
 
+Scope::Scope(Inference& shared, Graph& of, const std::map<std::string, std::int64_t>& versions)
+    : inference(shared), graph(of), opsets(versions) {
+  const std::size_t count = graph.values().size();
+  facts.resize(count);
+  is_output.assign(count, false);
+  from_file.assign(count, false);
+  for (std::size_t i = 0; i < count; ++i) from_file[i] = graph.values()[i].declared;
+  for (const ValueId id : graph.inputs) from_file[static_cast<std::size_t>(id)] = true;
+  for (const ValueId id : graph.outputs) {
+    from_file[static_cast<std::size_t>(id)] = true;
+    is_output[static_cast<std::size_t>(id)] = true;
+  }
+}
+
+Scope::Scope(const Scope& around, Graph& of, const std::map<std::string, std::int64_t>& versions,
+             Scope* visible)
+    : Scope(around.inference, of, versions) {
+  outer = visible;
+  depth = around.depth + 1;
+  lenient = around.lenient;
+}
+
 void refine(Scope& scope, ValueId id, const ValueType& found) {
   Value& value = scope.graph[id];
-  if (found.kind == ValueType::Kind::Unknown || value.type.kind == ValueType::Kind::Other) return;
-  if (found.kind == ValueType::Kind::Other || value.type.kind == ValueType::Kind::Unknown) {
-    if (!value.declared || value.type.kind == ValueType::Kind::Unknown) value.type = found;
+  using Kind = ValueType::Kind;
+  if (found.kind == Kind::Unknown) return;
+  if (value.type.kind == Kind::Unknown) {
+    value.type = found;
     return;
   }
-  if (value.declared && !compatible(value.type, found)) {
+  // Sequences and their like are not described well enough to be compared.
+  if (found.kind == Kind::Other || value.type.kind == Kind::Other) return;
+  const bool from_file = scope.from_file[static_cast<std::size_t>(id)];
+  if (from_file && !compatible(value.type, found)) {
     fail(ErrorKind::BadModel, "the file declares value '{}' as {}, but it is {}", value.name,
          to_string(value.type), to_string(found));
   }
   // Inferred symbols tell which dimensions are equal, so they win, except in what the user sees.
-  if (scope.is_output.size() > static_cast<std::size_t>(id) &&
-      scope.is_output[static_cast<std::size_t>(id)] && value.declared) {
+  if (from_file && scope.is_output[static_cast<std::size_t>(id)]) {
     complete(value.type, found);
     return;
   }
   ValueType merged = found;
   // What was inferred before a pass changed the graph may be stale: it only fills gaps.
-  complete(merged, value.type, value.declared ? Trust::Full : Trust::FillOnly);
+  complete(merged, value.type, from_file ? Trust::Full : Trust::FillOnly);
   value.type = std::move(merged);
 }
 
 void infer_scope(Scope& scope) {
-  scope.facts.resize(scope.graph.values().size());
-  scope.is_output.assign(scope.graph.values().size(), false);
-  for (const ValueId id : scope.graph.outputs) {
-    scope.is_output[static_cast<std::size_t>(id)] = true;
-  }
   if (scope.outer != nullptr) capture(scope);
   note_constants(scope);
   for (Node& node : scope.graph.nodes) {
@@ -141,7 +162,7 @@ void infer_types(Model& model) {
   for (const Function& function : model.functions) {
     inference.functions[function.name].push_back(&function);
   }
-  ops::Scope scope{.inference = inference, .graph = model.graph, .opsets = model.opsets};
+  ops::Scope scope(inference, model.graph, model.opsets);
   ops::infer_scope(scope);
 }
 

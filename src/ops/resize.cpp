@@ -99,11 +99,13 @@ void infer_resize(InferContext& context) {
   // Opset 10 had the scales where opset 11 has the region of interest; Upsample never had one.
   const bool old = context.opset() < 11 || context.node().op_type == "Upsample";
   Dims result = *input;
+  // Exporters fill the one that is not used, sizes or scales, with an empty tensor.
   const SymInts* sizes = old ? nullptr : context.ints(3);
+  const bool unused = sizes != nullptr && sizes->empty();
   const auto scales = read_scales(context, old ? 1 : 2);
-  if (sizes != nullptr) {
+  if (sizes != nullptr && !unused) {
     apply_sizes(context, result, *sizes);
-  } else if (scales && !scales->empty() && (old || !context.has_input(3))) {
+  } else if (scales && !scales->empty() && (old || unused || !context.has_input(3))) {
     apply_scales(context, result, *scales);
   } else {
     for (const std::size_t axis : resized_axes(context, result.size())) result[axis] = Dim{};

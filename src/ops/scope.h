@@ -31,13 +31,20 @@ struct Inference {
 
 /// One graph during inference.
 struct Scope {
+  Scope(Inference& shared, Graph& of, const std::map<std::string, std::int64_t>& versions);
+  /// A graph inside another, or a function's body, which sees nothing outside.
+  Scope(const Scope& around, Graph& of, const std::map<std::string, std::int64_t>& versions,
+        Scope* visible);
+
   Inference& inference;
   Graph& graph;
   const std::map<std::string, std::int64_t>& opsets;
   Scope* outer = nullptr;
   int depth = 0;
-  std::vector<Fact> facts{};      ///< by value
-  std::vector<bool> is_output{};  ///< by value
+  bool lenient = false;         ///< it may never run: a node that makes no sense is no error
+  std::vector<Fact> facts;      ///< by value
+  std::vector<bool> is_output;  ///< by value
+  std::vector<bool> from_file;  ///< by value: the file says its type
 
   Fact& fact(ValueId id) { return facts[static_cast<std::size_t>(id)]; }
 };

@@ -93,6 +93,7 @@ SymInt from_optional(std::optional<std::int64_t> number) {
 }
 
 SymInt shifted(const SymInt& a, std::int64_t by) {
+  if (!a.known()) return {};
   if (a.number) return from_optional(checked_add(*a.number, by));
   Linear linear = parse(a.symbol);
   const auto offset = checked_add(linear.offset, by);
@@ -214,7 +215,12 @@ SymInt floor_div(const SymInt& a, std::int64_t divisor) {
     linear.offset = floor_of(linear.offset, divisor);
     return to_int(linear);
   }
-  return to_symbol(format("floor({}/{})", wrapped(a.symbol), divisor));
+  // Whole multiples leave the brackets: a stride-2 window of 2 then reads floor(H/2).
+  const std::int64_t whole = floor_of(linear.offset, divisor);
+  linear.offset -= whole * divisor;
+  const SymInt rest = to_int(linear);
+  if (rest.symbol.empty()) return {};
+  return shifted(to_symbol(format("floor({}/{})", wrapped(rest.symbol), divisor)), whole);
 }
 
 SymInt ceil_div(const SymInt& a, std::int64_t divisor) {
