@@ -55,15 +55,6 @@ std::vector<double> to_double(const Tensor& tensor) {
   return {wide.data<double>().begin(), wide.data<double>().end()};
 }
 
-/// The castlike models declare shapes that their own data contradicts. ONNX's runner does not look
-/// at shapes of inputs, so the cases are run without them.
-Model load_case(const Case& which) {
-  Model model = load((which.folder / "model.onnx").string());
-  if (!which.name.starts_with("node/test_castlike_")) return model;
-  for (const ValueId id : model.graph.inputs) model.graph[id].type.shape.reset();
-  return model;
-}
-
 std::string compare_set(Session& session, const fs::path& set) {
   const TensorMap expected = read_all(set, "output", session.outputs());
   const TensorMap got = session.run(read_all(set, "input", session.inputs()));
@@ -86,6 +77,15 @@ std::vector<Case> list_cases(const fs::path& data) {
   }
   std::ranges::sort(cases, {}, &Case::name);
   return cases;
+}
+
+Model load_case(const Case& which) {
+  Model model = load((which.folder / "model.onnx").string());
+  // The castlike models declare shapes that their own data contradicts. ONNX's runner does not look
+  // at the shapes of inputs, so these cases are run without them.
+  if (!which.name.starts_with("node/test_castlike_")) return model;
+  for (const ValueId id : model.graph.inputs) model.graph[id].type.shape.reset();
+  return model;
 }
 
 std::string difference(const Tensor& got, const Tensor& expected, double relative,

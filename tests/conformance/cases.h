@@ -25,6 +25,9 @@ struct Outcome {
   std::string reason;
 };
 
+/// The model of a case.
+Model load_case(const Case& which);
+
 /// Runs a case and compares as ONNX's own runner does.
 Outcome run_case(const Case& which, const SessionOptions& options, const Context& context);
 

@@ -24,7 +24,7 @@ void expect_equal(const TensorMap& fast, const TensorMap& plain) {
 class RandomModels : public testing::TestWithParam<Family> {};
 
 TEST_P(RandomModels, FastEqualsReference) {
-  constexpr std::uint64_t kSeeds = 60;
+  constexpr std::uint64_t kSeeds = 200;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     RandomModel random = GetParam().make(seed);
     SCOPED_TRACE(testing::Message() << GetParam().name << " seed " << seed << random.text);
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, RandomModels, testing::ValuesIn(families()),
 /// Nothing when the engine does not support the model.
 std::optional<Session> open(const Case& which, const SessionOptions& options) {
   try {
-    return Session(load((which.folder / "model.onnx").string()), options, kContext);
+    return Session(load_case(which), options, kContext);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Unsupported) << error.what();
     return std::nullopt;

@@ -3,6 +3,7 @@
 #include "contract/random_models.h"
 
 #include <algorithm>
+#include <random>
 
 #include "base/format.h"
 

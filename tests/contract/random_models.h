@@ -3,8 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <random>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -24,6 +23,9 @@ struct Family {
   const char* name;
   RandomModel (*make)(std::uint64_t seed);
 };
+
+/// How GoogleTest names a family in its messages.
+inline void PrintTo(const Family& family, std::ostream* out) { *out << family.name; }
 
 const std::vector<Family>& families();
 

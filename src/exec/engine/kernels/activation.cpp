@@ -135,8 +135,11 @@ KernelInfo kernel_Sigmoid() { return unary<at::sigmoid>(1); }
 KernelInfo kernel_Tanh() { return unary<at::tanh>(1); }
 KernelInfo kernel_Softplus() { return unary<softplus>(1); }
 KernelInfo kernel_Softsign() { return unary<softsign>(1); }
-KernelInfo kernel_HardSwish() { return unary<hard_swish>(14); }
-KernelInfo kernel_Mish() { return unary<mish>(18); }
+// Passes put these four into models of any opset.
+KernelInfo kernel_HardSwish() { return unary<hard_swish>(); }
+KernelInfo kernel_Mish() { return unary<mish>(); }
+KernelInfo kernel_Gelu() { return {.make = make_gelu}; }
+KernelInfo kernel_Swish() { return {.make = make_swish}; }
 KernelInfo kernel_Clip() { return {.since = 1, .make = make_clip}; }
 KernelInfo kernel_LeakyRelu() { return {.since = 1, .make = make_leaky_relu}; }
 KernelInfo kernel_Elu() { return {.since = 1, .make = make_elu}; }
@@ -144,8 +147,6 @@ KernelInfo kernel_Selu() { return {.since = 6, .make = make_selu}; }
 KernelInfo kernel_Celu() { return {.since = 12, .make = make_celu}; }
 KernelInfo kernel_HardSigmoid() { return {.since = 1, .make = make_hard_sigmoid}; }
 KernelInfo kernel_ThresholdedRelu() { return {.since = 1, .make = make_thresholded_relu}; }
-KernelInfo kernel_Gelu() { return {.since = 20, .make = make_gelu}; }
-KernelInfo kernel_Swish() { return {.since = 24, .make = make_swish}; }
 KernelInfo kernel_Shrink() { return {.since = 9, .make = make_shrink}; }
 KernelInfo kernel_PRelu() { return {.since = 1, .make = make_prelu}; }
 KernelInfo kernel_Softmax() { return {.since = 1, .make = make_along_axis<softmax>}; }

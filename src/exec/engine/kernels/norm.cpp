@@ -142,7 +142,8 @@ Kernel make_mean_variance(const OpContext& context) {
 KernelInfo kernel_BatchNormalization() { return {.since = 6, .make = make_batch_norm}; }
 KernelInfo kernel_InstanceNormalization() { return {.since = 1, .make = make_instance_norm}; }
 KernelInfo kernel_GroupNormalization() { return {.since = 18, .make = make_group_norm}; }
-KernelInfo kernel_LayerNormalization() { return {.since = 17, .make = make_layer_norm}; }
+// Passes put this one into models of any opset.
+KernelInfo kernel_LayerNormalization() { return {.make = make_layer_norm}; }
 KernelInfo kernel_RMSNormalization() { return {.since = 23, .make = make_rms_norm}; }
 KernelInfo kernel_LpNormalization() { return {.since = 1, .make = make_lp_norm}; }
 KernelInfo kernel_LRN() { return {.since = 1, .make = make_lrn}; }
