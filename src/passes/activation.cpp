@@ -39,8 +39,9 @@ std::optional<std::pair<float, float>> clip_bounds(const Rewriter& rewriter, con
 
 std::optional<Activation> activation_of(const Rewriter& rewriter, const Node& node) {
   const std::string& op = node.op_type;
-  if (op == "Swish" && (node.domain.empty() || node.domain == kEngineDomain)) return swish(node);
-  if (!node.domain.empty() || node.outputs.size() != 1) return std::nullopt;
+  const bool known = node.domain.empty() || node.domain == kEngineDomain;
+  if (!known || node.outputs.size() != 1) return std::nullopt;
+  if (op == "Swish") return swish(node);
   if (op == "Relu") return Activation{.name = "relu"};
   if (op == "Sigmoid") return Activation{.name = "sigmoid"};
   if (op == "Tanh") return Activation{.name = "tanh"};

@@ -17,7 +17,7 @@ using Test = bool (*)(const Rewriter&, Matcher&, double scale, ValueId x, ValueI
 bool swish(const Rewriter& /*rewriter*/, Matcher& match, double scale, ValueId x, ValueId gate,
            Node& fused) {
   const Node* sigmoid = match.inner(gate, "Sigmoid");
-  fused.op_type = "Swish";  // ONNX has it since opset 24
+  fused.op_type = "Swish";
   return near(scale, 1) && sigmoid != nullptr && sigmoid->input(0) == x;
 }
 
@@ -86,6 +86,7 @@ bool try_one(Rewriter& rewriter, NodeId root, Test test, std::size_t x) {
     return false;
   }
   Node fused;
+  fused.domain = kEngineDomain;  // the model's opset may be older than the operator
   fused.name = rewriter.node(root).name;
   fused.inputs = {product.factors[x]};
   fused.outputs = rewriter.node(root).outputs;

@@ -130,6 +130,7 @@ bool fuse_layer_norm(Rewriter& rewriter, NodeId root) {
   match.take(root);
   Node fused;
   fused.op_type = "LayerNormalization";
+  fused.domain = kEngineDomain;  // the model's opset may be older than the operator
   fused.inputs = {norm->x, scale};
   fused.set("axis", std::int64_t{-1});
   fused.set("epsilon", static_cast<float>(norm->epsilon));

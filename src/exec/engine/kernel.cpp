@@ -6,6 +6,7 @@
 #include <map>
 
 #include "exec/engine/bridge.h"
+#include "passes/pass.h"
 
 namespace quench::exec {
 
@@ -24,7 +25,8 @@ std::optional<KernelInfo> find_kernel(std::string_view domain, std::string_view 
 #undef QUENCH_KERNEL
 #undef QUENCH_KERNEL_IN
   };
-  const auto found = kTable.find({domain == "ai.onnx" ? "" : domain, op});
+  auto found = kTable.find({domain == "ai.onnx" ? "" : domain, op});
+  if (found == kTable.end() && domain == passes::kEngineDomain) found = kTable.find({"", op});
   if (found == kTable.end()) return std::nullopt;
   return found->second();
 }

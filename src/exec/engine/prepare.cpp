@@ -2,13 +2,48 @@
 // The order in which a model is made ready to compile.
 #include "exec/engine/prepare.h"
 
+#include <array>
+
+#include "passes/run.h"
+
 namespace quench::exec {
+namespace {
+
+using Names = std::span<const std::string_view>;
+
+constexpr std::array<std::string_view, 3> kTidy = {"inline_functions", "lift_constants",
+                                                   "remove_identity"};
+constexpr std::array<std::string_view, 4> kFuse = {"fold_batchnorm", "fuse_patterns",
+                                                   "fold_prescale", "fuse_kernels"};
+
+passes::PassOptions pass_options(const Graph& graph, const SessionOptions& options) {
+  passes::PassOptions result;
+  result.keep.insert(options.taps.begin(), options.taps.end());
+  if (options.tap_all) {
+    for (const Value& value : graph.values()) result.keep.insert(value.name);
+  }
+  // A tap must be a value of the model, or the user has mistyped it.
+  for (const std::string& tap : options.taps) {
+    if (graph.find(tap) == kNoValue) {
+      fail(ErrorKind::BadData, "the model has no value '{}' to tap", tap);
+    }
+  }
+  return result;
+}
+
+}  // namespace
 
 Graph prepare(Model model, const SessionOptions& options, CompileOptions& compile) {
+  const passes::PassOptions keep = pass_options(model.graph, options);
+  passes::run(model, Names(kTidy), keep);
   infer_types(model);
   compile.opsets = model.opsets;
-  (void)options;
   fold_constants(model.graph, compile);
+  if (compile.fast && !options.tap_all) {
+    infer_types(model);
+    passes::run(model, Names(kFuse), keep);
+    infer_types(model);
+  }
   return std::move(model.graph);
 }
 

@@ -3,9 +3,11 @@
 #include "exec/engine/program.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "exec/engine/bridge.h"
+#include "passes/pass.h"
 #include "exec/engine/types.h"
 
 namespace quench::exec {
@@ -51,6 +53,13 @@ std::vector<std::string> unique_captures(const Node& node) {
   return {unique.begin(), unique.end()};
 }
 
+/// What fusion makes means what the newest opset says.
+std::int64_t opset_of(const Node& node, const CompileOptions& options) {
+  if (node.domain == passes::kEngineDomain) return std::numeric_limits<std::int32_t>::max();
+  const auto found = options.opsets.find(node.domain == "ai.onnx" ? "" : node.domain);
+  return found == options.opsets.end() ? 0 : found->second;
+}
+
 std::string first_line(const char* text) {
   const std::string whole(text);
   return whole.substr(0, whole.find('\n'));
@@ -93,10 +102,8 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   };
   const auto info = find_kernel(node.domain, node.op_type);
   if (!info) return no("the engine has no kernel for this operator");
-  if (std::string why = type_refusal(graph_, node); !why.empty()) return no(std::move(why));
-  const auto opset = options.opsets.find(node.domain == "ai.onnx" ? "" : node.domain);
   OpContext context{.graph = graph_, .node = node};
-  context.opset = opset == options.opsets.end() ? 0 : opset->second;
+  context.opset = opset_of(node, options);
   context.fast = options.fast;
   context.captured = unique_captures(node);
   context.compile = [&](const Graph& inner) {
