@@ -60,7 +60,6 @@ TEST_F(Models, NoBatchNormIsLeftAndActivationsAreFused) {
       {"ppocrv4_det.onnx", 40, {"Clip", "Div"}},
       {"resnet8_cifar10_bn.onnx", 7, {"Relu", "Add"}},
       {"squeezenet1.1.onnx", 26, {"Relu"}},
-      {"rfb320/rfb320.onnx", 35, {"Relu"}},
   };
   for (const Case& each : cases) {
     const Model model = prepared(each.name);
