@@ -57,12 +57,18 @@ void run_attention(Call& call, const AttentionNode& node) {
   const double scale =
       node.scale != 0 ? node.scale : 1 / std::sqrt(static_cast<double>(query.size(3)));
   at::Tensor scores = at::matmul(query * scale, grouped(key, heads).transpose(2, 3));
-  if (node.raw_scores == 0) call.set(3, scores);
-  scores = scores + bias_for(call, node, scores, past);
-  if (node.raw_scores == 1) call.set(3, scores);
+  // Before the mask: minus infinity must stay what it is.
   if (node.softcap > 0) scores = at::tanh(scores / node.softcap) * node.softcap;
-  if (node.raw_scores == 2) call.set(3, scores);
-  const at::Tensor shares = at::softmax(scores, -1);
+  if (node.raw_scores == 0) call.set(3, scores);
+  const at::Tensor bias = bias_for(call, node, scores, past);
+  scores = scores + bias;
+  if (node.raw_scores == 1) call.set(3, scores);
+  at::Tensor shares = at::softmax(scores, -1);
+  if (bias.dim() > 0) {
+    // A query that may see nothing takes nothing.
+    const at::Tensor blind = at::isneginf(at::amax(bias, -1, true));
+    shares = at::where(blind, at::zeros({}, shares.options()), shares);
+  }
   if (node.raw_scores == 3) call.set(3, shares);
   at::Tensor result = at::matmul(shares, grouped(value, heads));
   if (call.in(0).dim() == 3) result = result.transpose(1, 2).flatten(2);
@@ -82,6 +88,12 @@ Kernel make_attention(const OpContext& context) {
     return refuse("inputs of rank 3 need q_num_heads and kv_num_heads");
   }
   if (context.has_input(6)) return refuse("nonpad_kv_seqlen is not supported");
+  if (given.get_int("left_window_size", -1) >= 0 || given.get_int("right_window_size", -1) >= 0) {
+    return refuse("a window is not supported");
+  }
+  if (given.outputs.size() > 3 && (node.raw_scores == 2 || node.softcap > 0)) {
+    return refuse("this qk_matmul_output is not supported");
+  }
   return [node](Call& call) { run_attention(call, node); };
 }
 

@@ -247,6 +247,8 @@ Kernel make_grid_sample(const OpContext& context) {
   if (how < 0) return refuse("mode '{}' is not known", mode);
   if (pad < 0) return refuse("padding_mode '{}' is not known", padding);
   if (how == 2 && context.input_rank(0) == 5) return refuse("cubic needs an input of rank 4");
+  // libtorch rounds halves away from zero there.
+  if (how == 1 && context.input_rank(0) == 5) return refuse("nearest needs an input of rank 4");
   return [=](Call& call) {
     call.set(0,
              at::grid_sampler(call.in(0).contiguous(), call.in(1).contiguous(), how, pad, align));

@@ -74,7 +74,11 @@ Kernel make_mod(const OpContext& context) {
   return [c_style](Call& call) {
     const at::Tensor& a = call.in(0);
     const at::Tensor& b = call.in(1);
-    call.set(0, c_style ? at::fmod(a, b) : at::remainder(a, b));
+    if (c_style) return call.set(0, at::fmod(a, b));
+    const at::Tensor rest = at::remainder(a, b);
+    // A zero has the sign of the divisor, too.
+    const bool floats = at::isFloatingType(a.scalar_type());
+    call.set(0, floats ? at::where(rest == 0, at::copysign(rest, b), rest) : rest);
   };
 }
 
@@ -104,8 +108,14 @@ Kernel make_bit_shift(const OpContext& context) {
   }
   return [left = direction == "LEFT"](Call& call) {
     const at::Tensor& a = call.in(0);
-    const at::Tensor& b = call.in(1);
-    call.set(0, left ? at::bitwise_left_shift(a, b) : at::bitwise_right_shift(a, b));
+    // Shifts beyond the width: nothing is left but, on the right, the sign.
+    const auto width = static_cast<std::int64_t>(8 * a.element_size());
+    const at::Tensor outside = at::logical_or(call.in(1) < 0, call.in(1) >= width);
+    const at::Tensor by = call.in(1).masked_fill(outside, width - 1);
+    const at::Tensor shifted =
+        left ? at::bitwise_left_shift(a, by) : at::bitwise_right_shift(a, by);
+    const at::Tensor rest = left ? at::zeros_like(a) : at::where(a < 0, -1, 0).to(a.scalar_type());
+    call.set(0, at::where(outside, rest, shifted));
   };
 }
 

@@ -109,26 +109,43 @@ Kernel make_tile(const OpContext&) {
   return [](Call& call) { call.set(0, call.in(0).repeat(to_ints(call.in(1)))); };
 }
 
+struct Blocks {
+  std::int64_t size = 0;
+  bool depth_first = true;  ///< "DCR": channels go round fastest
+};
+
+std::optional<Blocks> block_attributes(const OpContext& context, std::string& refusal) {
+  const Blocks blocks{.size = context.node.get_int("blocksize", 0),
+                      .depth_first = context.node.get_string("mode", "DCR") == "DCR"};
+  if (blocks.size <= 0) refusal = format("blocksize must be positive, not {}", blocks.size);
+  if (!blocks.depth_first && context.node.get_string("mode", "") != "CRD") {
+    refusal = format("mode '{}' is not known", context.node.get_string("mode", ""));
+  }
+  return refusal.empty() ? std::optional(blocks) : std::nullopt;
+}
+
 Kernel make_depth_to_space(const OpContext& context) {
-  const std::int64_t b = context.node.get_int("blocksize", 0);
-  const std::string mode = context.node.get_string("mode", "DCR");
-  if (b <= 0) return refuse("blocksize must be positive, not {}", b);
-  if (mode != "DCR" && mode != "CRD") return refuse("mode '{}' is not known", mode);
-  return map_input([b, dcr = mode == "DCR"](const at::Tensor& x) {
+  std::string refusal;
+  const auto blocks = block_attributes(context, refusal);
+  if (!blocks) return Kernel::Refusal{refusal};
+  return map_input([b = blocks->size, dcr = blocks->depth_first](const at::Tensor& x) {
     const std::int64_t n = x.size(0), h = x.size(2), w = x.size(3);
     const std::int64_t c = x.size(1) / (b * b);
-    const at::Tensor blocks = dcr ? x.reshape({n, b, b, c, h, w}).permute({0, 3, 4, 1, 5, 2})
-                                  : x.reshape({n, c, b, b, h, w}).permute({0, 1, 4, 2, 5, 3});
-    return blocks.reshape({n, c, h * b, w * b});
+    const at::Tensor parts = dcr ? x.reshape({n, b, b, c, h, w}).permute({0, 3, 4, 1, 5, 2})
+                                 : x.reshape({n, c, b, b, h, w}).permute({0, 1, 4, 2, 5, 3});
+    return parts.reshape({n, c, h * b, w * b});
   });
 }
 
 Kernel make_space_to_depth(const OpContext& context) {
-  const std::int64_t b = context.node.get_int("blocksize", 0);
-  if (b <= 0) return refuse("blocksize must be positive, not {}", b);
-  return map_input([b](const at::Tensor& x) {
+  std::string refusal;
+  const auto blocks = block_attributes(context, refusal);
+  if (!blocks) return Kernel::Refusal{refusal};
+  return map_input([b = blocks->size, dcr = blocks->depth_first](const at::Tensor& x) {
     const std::int64_t n = x.size(0), c = x.size(1), h = x.size(2) / b, w = x.size(3) / b;
-    return x.reshape({n, c, h, b, w, b}).permute({0, 3, 5, 1, 2, 4}).reshape({n, c * b * b, h, w});
+    const at::Tensor parts = x.reshape({n, c, h, b, w, b});
+    return (dcr ? parts.permute({0, 3, 5, 1, 2, 4}) : parts.permute({0, 1, 3, 5, 2, 4}))
+        .reshape({n, c * b * b, h, w});
   });
 }
 

@@ -70,6 +70,7 @@ at::Tensor as_complex(const at::Tensor& x) {
 Kernel make_dft(const OpContext& context) {
   const bool inverse = context.node.get_int("inverse", 0) != 0;
   const bool onesided = context.node.get_int("onesided", 0) != 0;
+  if (inverse && onesided) return refuse("an inverse transform of half a spectrum");
   const std::int64_t fixed_axis = context.node.get_int("axis", 1);
   const bool axis_input = context.opset >= 20;
   return [=](Call& call) {
