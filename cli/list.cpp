@@ -10,6 +10,7 @@
 #include "cli/errors.h"
 #include "cli/json.h"
 #include "cli/table.h"
+#include "quench/formats.h"
 #include "quench/metrics.h"
 
 namespace quench::cli {
@@ -43,8 +44,12 @@ Listing list_metrics() {
 }
 
 Listing list_formats() {
-  return {{"format", "extension", "summary"},
-          {{"onnx", ".onnx", "read and write, opset 7 and newer, external data"}}};
+  Listing listing{{"format", "extension", "summary"}, {}};
+  for (const FormatName& format : model_formats()) {
+    listing.rows.push_back(
+        {std::string(format.name), std::string(format.extension), std::string(format.summary)});
+  }
+  return listing;
 }
 
 Listing list_dtypes() {

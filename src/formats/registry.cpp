@@ -3,8 +3,10 @@
 #include "formats/registry.h"
 
 #include <array>
+#include <vector>
 
 #include "base/format.h"
+#include "quench/formats.h"
 
 namespace quench {
 namespace {
@@ -41,6 +43,14 @@ std::span<const FormatInfo> all_formats() {
 #undef QUENCH_FORMAT
   });
   return formats;
+}
+
+std::vector<FormatName> model_formats() {
+  std::vector<FormatName> names;
+  for (const FormatInfo& each : all_formats()) {
+    names.push_back({each.name, each.extension, each.summary});
+  }
+  return names;
 }
 
 Model load(const std::string& path) {
