@@ -2,6 +2,7 @@
 // Runs a model. The engine behind it is a module that is loaded when the first session opens.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,14 @@
 
 namespace quench {
 
+/// What one step of a run took.
+struct StepTime {
+  std::string_view node;
+  std::string_view op_type;
+  double start_ms = 0;  ///< since the run began
+  double ms = 0;
+};
+
 /// How a session prepares a model.
 struct SessionOptions {
   /// Values, besides the graph's outputs, that runs may ask for or start from. Fusion respects
@@ -21,6 +30,8 @@ struct SessionOptions {
   bool tap_all = false;
   /// Plain kernels, no fusion, no oneDNN: what the fast ones are checked against.
   bool reference = false;
+  /// Called after every step of every run, for profiles; timing each step costs a little.
+  std::function<void(const StepTime&)> on_step;
 };
 
 /// A node that the engine cannot run, and why.

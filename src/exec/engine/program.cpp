@@ -7,8 +7,8 @@
 #include <set>
 
 #include "exec/engine/bridge.h"
-#include "passes/pass.h"
 #include "exec/engine/types.h"
+#include "passes/pass.h"
 
 namespace quench::exec {
 namespace {
@@ -69,7 +69,7 @@ std::string first_line(const char* text) {
 
 Program::Program(Graph graph, const CompileOptions& options,
                  std::vector<UnsupportedNode>& unsupported)
-    : graph_(std::move(graph)), producer_(graph_.values().size(), -1) {
+    : graph_(std::move(graph)), on_step_(options.on_step), producer_(graph_.values().size(), -1) {
   slots_.resize(graph_.values().size());
   for (std::size_t i = 0; i < graph_.values().size(); ++i) {
     if (graph_.values()[i].captured) {
@@ -118,6 +118,7 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   Step step;
   step.run = info->any_float ? std::move(kernel.run) : widened(std::move(kernel.run));
   step.label = label(graph_, node);
+  step.op_type = node.op_type;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const bool taken = std::ranges::find(context.taken, i) != context.taken.end();
     step.in.push_back(taken ? -1 : node.inputs[i]);
@@ -200,20 +201,34 @@ const Program::Schedule& Program::schedule(const std::vector<int>& fed,
   return *schedules_.back();
 }
 
+void Program::run_step(const Step& step, Call& call) {
+  try {
+    step.run(call);
+  } catch (Error& error) {
+    throw error.in(step.label);
+  } catch (const c10::Error& error) {
+    fail(ErrorKind::BadData, "{}: {}", step.label, first_line(error.what_without_backtrace()));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail(ErrorKind::Internal, "{}: {}", step.label, first_line(error.what()));
+  }
+}
+
 void Program::run_steps(const Schedule& plan) {
+  using Clock = std::chrono::steady_clock;
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  const auto run_start = on_step_ ? Clock::now() : Clock::time_point();
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = steps_[static_cast<std::size_t>(plan.steps[i])];
     Call call(slots_, step.in, step.out, plan.reusable[i]);
-    try {
-      step.run(call);
-    } catch (Error& error) {
-      throw error.in(step.label);
-    } catch (const c10::Error& error) {
-      fail(ErrorKind::BadData, "{}: {}", step.label, first_line(error.what_without_backtrace()));
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception& error) {
-      fail(ErrorKind::Internal, "{}: {}", step.label, first_line(error.what()));
+    const auto start = on_step_ ? Clock::now() : Clock::time_point();
+    run_step(step, call);
+    if (on_step_) {
+      on_step_({.node = step.label,
+                .op_type = step.op_type,
+                .start_ms = Milliseconds(start - run_start).count(),
+                .ms = Milliseconds(Clock::now() - start).count()});
     }
     for (const int slot : plan.release[i]) slots_[static_cast<std::size_t>(slot)].reset();
   }

@@ -18,6 +18,7 @@ namespace quench::exec {
 struct CompileOptions {
   std::map<std::string, std::int64_t> opsets;
   bool fast = true;
+  std::function<void(const StepTime&)> on_step;
 };
 
 /// Steps in order, each reading and writing slots. A value's slot is its id in the graph.
@@ -42,7 +43,7 @@ class Program {
     std::vector<int> in;
     std::vector<int> out;
     std::string label;
-    bool widen_half = false;
+    std::string op_type;
   };
   /// The steps that a pair of feeds and wanted slots needs, and which slots each step frees.
   struct Schedule {
@@ -59,9 +60,11 @@ class Program {
   Schedule make_schedule(const std::vector<int>& fed, const std::vector<int>& wanted) const;
   std::vector<int> steps_between(const std::vector<int>& fed, const std::vector<int>& wanted) const;
   void run_steps(const Schedule& schedule);
+  void run_step(const Step& step, Call& call);
   void clear(const Schedule& schedule);
 
   Graph graph_;
+  std::function<void(const StepTime&)> on_step_;
   std::vector<Step> steps_;
   std::vector<int> producer_;      ///< by slot: the step that fills it, or -1
   std::vector<at::Tensor> slots_;  ///< constants stay; everything else lives during a run

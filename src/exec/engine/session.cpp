@@ -48,6 +48,7 @@ class EngineSession final : public Session::Impl {
     at::NoGradGuard no_gradients;
     CompileOptions compile;
     compile.fast = !options.reference;
+    compile.on_step = options.on_step;
     Graph graph = prepare(std::move(model), options, compile);
     std::vector<UnsupportedNode> unsupported;
     program_ = std::make_unique<Program>(std::move(graph), compile, unsupported);

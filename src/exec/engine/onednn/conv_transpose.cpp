@@ -2,7 +2,7 @@
 // Transposed convolution on NHWC memory.
 #include "exec/engine/kernels/conv.h"
 #include "exec/engine/onednn/fast.h"
-#include "exec/engine/onednn/plan.h"
+#include "exec/engine/onednn/linear.h"
 
 namespace quench::exec {
 namespace {
@@ -82,6 +82,48 @@ class FastConvTranspose {
   PlanCache plans_;
 };
 
+/// Kernel and stride are equal, so no two taps meet: one matrix product, then a shuffle. oneDNN's
+/// own form took 4 to 10 times as long (2x2 kernels, 24 to 96 channels).
+class TiledConvTranspose {
+ public:
+  TiledConvTranspose(Fusion fusion, const at::Tensor& weight, const at::Tensor& bias)
+      : out_(weight.size(1)), height_(weight.size(2)), width_(weight.size(3)) {
+    const at::Tensor taps = weight.to(at::kFloat).permute({0, 2, 3, 1});
+    const at::Tensor tiled = bias.defined() ? bias.to(at::kFloat).repeat({height_ * width_}) : bias;
+    linear_ =
+        std::make_unique<FastLinear>(taps.reshape({weight.size(0), -1}), tiled, std::move(fusion));
+  }
+
+  void operator()(Call& call) {
+    const at::Tensor src = call.in(0).contiguous(kNhwc);
+    if (src.dim() != 4 || src.size(1) != linear_->depth()) {
+      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
+           to_string(src.sizes().vec()), linear_->depth());
+    }
+    const std::int64_t rows = src.size(2);
+    const std::int64_t columns = src.size(3);
+    const Ints tiles = {src.size(0), rows, columns, height_, width_, out_};
+    const at::Tensor products = at::empty(tiles, at::TensorOptions(at::kFloat));
+    linear_->multiply(src, products, {}, ResidualForm::Separate);
+    const at::Tensor nhwc = products.permute({0, 1, 3, 2, 4, 5})
+                                .reshape({src.size(0), rows * height_, columns * width_, out_});
+    call.set(0, nhwc.permute({0, 3, 1, 2}));
+  }
+
+ private:
+  std::int64_t out_;
+  std::int64_t height_;
+  std::int64_t width_;
+  std::unique_ptr<FastLinear> linear_;
+};
+
+bool is_tiled(const Window& window, const Ints& extra, const at::Tensor& weight) {
+  const Ints zeros = {0, 0};
+  const Ints kernel = {weight.size(2), weight.size(3)};
+  return window.strides == kernel && window.dilations == Ints{1, 1} && extra == zeros &&
+         window.pads == Ints{0, 0, 0, 0};
+}
+
 }  // namespace
 
 std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
@@ -99,6 +141,11 @@ std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
   if (grows) return std::nullopt;
   Ints extra = node.get_ints("output_padding");
   extra.resize(2, 0);
+  if (is_tiled(attributes->window, extra, weight)) {
+    auto tiled = std::make_shared<TiledConvTranspose>(Fusion::of(node), context.take_constant(1),
+                                                      context.take_constant(2));
+    return Kernel([tiled](Call& call) { (*tiled)(call); });
+  }
   auto kernel = std::make_shared<FastConvTranspose>(
       *attributes, Fusion::of(node), extra, context.take_constant(1), context.take_constant(2));
   return Kernel([kernel](Call& call) { (*kernel)(call); });

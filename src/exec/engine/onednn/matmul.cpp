@@ -2,91 +2,10 @@
 // Matrix products, with bias, residual and activation in one primitive.
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/onednn/fast.h"
-#include "exec/engine/onednn/plan.h"
+#include "exec/engine/onednn/linear.h"
 
 namespace quench::exec {
 namespace {
-
-using dnnl::memory;
-constexpr auto kF32 = memory::data_type::f32;
-
-Plan make_plan(const memory::desc& src, const memory::desc& weights, const memory::desc& bias,
-               const memory::desc& dst, const Fusion& fusion, ResidualForm form,
-               PackedWeights* constant) {
-  const auto attributes = attributes_for(fusion, form, dst);
-  const dnnl::matmul::desc desc = bias.is_zero() ? dnnl::matmul::desc(src, weights, dst)
-                                                 : dnnl::matmul::desc(src, weights, bias, dst);
-  const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
-  Plan plan;
-  plan.primitive = dnnl::matmul(pd);
-  plan.src = placeholder(pd.src_desc());
-  plan.weights =
-      constant != nullptr ? constant->as(pd.weights_desc()) : placeholder(pd.weights_desc());
-  plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
-  plan.bind(pd, fusion, form);
-  return plan;
-}
-
-/// Rows times a constant matrix: every leading axis of the source is a row.
-class FastLinear {
- public:
-  /// `weight` is [K, N], in any strides; `bias` is undefined or holds N elements.
-  FastLinear(const at::Tensor& weight, const at::Tensor& bias, Fusion fusion)
-      : fusion_(std::move(fusion)), depth_(weight.size(0)), width_(weight.size(1)) {
-    weights_ = PackedWeights(weight, describe(weight));
-    if (bias.defined()) bias_ = bias.to(at::kFloat).reshape({1, width_}).contiguous();
-  }
-
-  void operator()(Call& call) {
-    const at::Tensor& given = call.in(0);
-    if (given.dim() < 1 || given.size(-1) != depth_) {
-      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} in its last axis",
-           to_string(given.sizes().vec()), depth_);
-    }
-    const at::Tensor src = given.contiguous();
-    Ints shape = src.sizes().vec();
-    shape.back() = width_;
-    ResidualForm form = ResidualForm::Separate;
-    const at::Tensor dst = destination(call, fusion_, at::MemoryFormat::Contiguous, shape, form);
-    if (dst.numel() != 0 && depth_ != 0) execute(call, src, dst, form);
-    call.set(0, dst);
-  }
-
- private:
-  void execute(Call& call, const at::Tensor& src, const at::Tensor& dst, ResidualForm form) {
-    const std::int64_t rows = src.numel() / depth_;
-    const Ints key = {rows, form == ResidualForm::InPlace ? 1 : 0};
-    Plan& plan = plans_.get(key, [&] { return plan_for(rows, form); });
-    point(plan.src, src);
-    point(plan.dst, dst);
-    at::Tensor residual;
-    if (plan.residual) {
-      residual = call.in(3).contiguous();
-      point(plan.residual, residual);
-    }
-    plan.execute();
-  }
-
-  Plan plan_for(std::int64_t rows, ResidualForm form) {
-    using Tag = memory::format_tag;
-    memory::desc bias;
-    if (bias_.defined()) bias = memory::desc({1, width_}, kF32, Tag::ab);
-    Plan plan = make_plan(memory::desc({rows, depth_}, kF32, Tag::ab),
-                          memory::desc({depth_, width_}, kF32, Tag::any), bias,
-                          memory::desc({rows, width_}, kF32, Tag::ab), fusion_, form, &weights_);
-    if (bias_.defined()) {
-      plan.args[DNNL_ARG_BIAS] = memory(bias, dnnl_engine(), bias_.data_ptr());
-    }
-    return plan;
-  }
-
-  Fusion fusion_;
-  std::int64_t depth_;
-  std::int64_t width_;
-  PackedWeights weights_;
-  at::Tensor bias_;
-  PlanCache plans_;
-};
 
 /// Whether oneDNN reads the tensor as it lies: its last two axes dense in either order.
 at::Tensor dense_matrices(const at::Tensor& tensor) {
@@ -142,8 +61,8 @@ class FastBatched {
     }
     at::Tensor dst = at::empty(shape, at::TensorOptions(at::kFloat));
     Plan& plan = plans_.get(key, [&] {
-      return make_plan(describe(left), describe(right), {}, describe(dst), fusion_,
-                       ResidualForm::Separate, nullptr);
+      return make_matmul_plan(describe(left), describe(right), {}, describe(dst), fusion_,
+                              ResidualForm::Separate, nullptr);
     });
     point(plan.src, left);
     point(plan.weights, right);
