@@ -7,6 +7,7 @@
 #include <set>
 
 #include "exec/engine/bridge.h"
+#include "exec/engine/captures.h"
 #include "exec/engine/types.h"
 #include "passes/pass.h"
 
@@ -15,23 +16,29 @@ namespace {
 
 bool is_short_float(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
 
+/// The type of the first input that is a 16-bit float, or float32.
+at::ScalarType short_float_in(const Call& call) {
+  for (std::size_t i = 0; i < call.num_in(); ++i) {
+    const at::Tensor& value = call.in(i);
+    if (value.defined() && is_short_float(value.scalar_type())) return value.scalar_type();
+  }
+  return at::kFloat;
+}
+
 /// libtorch has few CPU kernels for 16-bit floats: compute in float32, round the results.
 KernelFunction widened(KernelFunction kernel) {
   return [kernel = std::move(kernel)](Call& call) {
-    at::ScalarType narrow = at::kFloat;
+    const at::ScalarType narrow = short_float_in(call);
+    if (narrow == at::kFloat) return kernel(call);
     std::vector<at::Tensor> slots;
     std::vector<int> in;
     std::vector<int> out;
     for (std::size_t i = 0; i < call.num_in(); ++i) {
-      at::Tensor value = call.in(i);
-      if (value.defined() && is_short_float(value.scalar_type())) {
-        narrow = value.scalar_type();
-        value = value.to(at::kFloat);
-      }
+      const at::Tensor& value = call.in(i);
+      const bool widen = value.defined() && is_short_float(value.scalar_type());
       in.push_back(static_cast<int>(slots.size()));
-      slots.push_back(std::move(value));
+      slots.push_back(widen ? value.to(at::kFloat) : value);
     }
-    if (narrow == at::kFloat) return kernel(call);
     for (std::size_t i = 0; i < call.num_out(); ++i) {
       out.push_back(call.wants(i) ? static_cast<int>(slots.size()) : -1);
       slots.emplace_back();
@@ -69,7 +76,9 @@ std::string first_line(const char* text) {
 
 Program::Program(Graph graph, const CompileOptions& options,
                  std::vector<UnsupportedNode>& unsupported)
-    : graph_(std::move(graph)), on_step_(options.on_step), producer_(graph_.values().size(), -1) {
+    : graph_(with_captures(std::move(graph))),
+      on_step_(options.on_step),
+      producer_(graph_.values().size(), -1) {
   slots_.resize(graph_.values().size());
   for (std::size_t i = 0; i < graph_.values().size(); ++i) {
     if (graph_.values()[i].captured) {
@@ -102,6 +111,7 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   };
   const auto info = find_kernel(node.domain, node.op_type);
   if (!info) return no("the engine has no kernel for this operator");
+  if (std::string why = type_refusal(graph_, node); !why.empty()) return no(std::move(why));
   OpContext context{.graph = graph_, .node = node};
   context.opset = opset_of(node, options);
   context.fast = options.fast;
