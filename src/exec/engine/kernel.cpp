@@ -35,7 +35,9 @@ bool Call::dies(std::size_t i) const {
   const at::Tensor& tensor = in(i);
   return tensor.defined() && std::ranges::find(dying_, in_[i]) != dying_.end() &&
          std::ranges::count(in_, in_[i]) == 1 && tensor.use_count() == 1 &&
-         tensor.storage().use_count() == 1;
+         tensor.storage().use_count() == 1 && tensor.is_non_overlapping_and_dense() &&
+         // A view of a feed: the memory is the caller's, which libtorch may not resize.
+         tensor.storage().unsafeGetStorageImpl()->resizable();
 }
 
 DType OpContext::input_dtype(std::size_t i) const {

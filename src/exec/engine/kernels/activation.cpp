@@ -7,8 +7,6 @@ namespace {
 
 at::Tensor softplus(const at::Tensor& x) { return at::softplus(x); }
 at::Tensor softsign(const at::Tensor& x) { return x / (at::abs(x) + 1); }
-at::Tensor hard_swish(const at::Tensor& x) { return at::hardswish(x); }
-at::Tensor mish(const at::Tensor& x) { return at::mish(x); }
 
 /// A scalar bound: attribute before opset 11, input afterwards.
 std::optional<at::Scalar> bound(const Call& call, std::size_t input,
@@ -81,7 +79,7 @@ Kernel make_gelu(const OpContext& context) {
 
 Kernel make_swish(const OpContext& context) {
   const float alpha = context.node.get_float("alpha", 1.0F);
-  if (alpha == 1.0F) return map_input([](const at::Tensor& x) { return at::silu(x); });
+  if (alpha == 1.0F) return unary<at::silu, at::silu_>().make(context);
   return map_input([alpha](const at::Tensor& x) { return x * at::sigmoid(x * alpha); });
 }
 
@@ -130,14 +128,14 @@ at::Tensor hardmax(const at::Tensor& x, std::int64_t axis) {
 
 }  // namespace
 
-KernelInfo kernel_Relu() { return unary<at::relu>(1); }
-KernelInfo kernel_Sigmoid() { return unary<at::sigmoid>(1); }
-KernelInfo kernel_Tanh() { return unary<at::tanh>(1); }
+KernelInfo kernel_Relu() { return unary<at::relu, at::relu_>(); }
+KernelInfo kernel_Sigmoid() { return unary<at::sigmoid, at::sigmoid_>(); }
+KernelInfo kernel_Tanh() { return unary<at::tanh, at::tanh_>(); }
 KernelInfo kernel_Softplus() { return unary<softplus>(1); }
 KernelInfo kernel_Softsign() { return unary<softsign>(1); }
 // Passes put these four into models of any opset.
-KernelInfo kernel_HardSwish() { return unary<hard_swish>(); }
-KernelInfo kernel_Mish() { return unary<mish>(); }
+KernelInfo kernel_HardSwish() { return unary<at::hardswish, at::hardswish_>(); }
+KernelInfo kernel_Mish() { return unary<at::mish, at::mish_>(); }
 KernelInfo kernel_Gelu() { return {.make = make_gelu}; }
 KernelInfo kernel_Swish() { return {.make = make_swish}; }
 KernelInfo kernel_Clip() { return {.since = 1, .make = make_clip}; }

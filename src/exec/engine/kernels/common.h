@@ -8,12 +8,24 @@ namespace quench::exec {
 
 using Ints = std::vector<std::int64_t>;
 
-/// A kernel of one input and one output that has no attributes.
-template <at::Tensor (*kFunction)(const at::Tensor&)>
+using InPlace = at::Tensor& (*)(at::Tensor&);
+
+/// A kernel of one input and one output that has no attributes. `kInPlace` does the same to an
+/// input that nobody reads any more.
+template <at::Tensor (*kFunction)(const at::Tensor&), InPlace kInPlace = nullptr>
 KernelInfo unary(std::int64_t since = 1, bool any_float = false) {
   return {.since = since,
           .make = [](const OpContext&) -> Kernel {
-            return [](Call& call) { call.set(0, kFunction(call.in(0))); };
+            return [](Call& call) {
+              if constexpr (kInPlace != nullptr) {
+                if (call.dies(0)) {
+                  at::Tensor x = call.in(0);
+                  kInPlace(x);
+                  return call.set(0, std::move(x));
+                }
+              }
+              call.set(0, kFunction(call.in(0)));
+            };
           },
           .any_float = any_float};
 }

@@ -15,7 +15,33 @@ at::Tensor aligned(const at::Tensor& b, const at::Tensor& a, std::int64_t axis) 
   return b.reshape(shape);
 }
 
-template <Binary kFunction>
+using BinaryInPlace = at::Tensor& (*)(at::Tensor&, const at::Tensor&);
+
+/// Whether input `i` may take the result: nobody else reads it and the other broadcasts to it.
+bool may_take(const Call& call, std::size_t i) {
+  const at::Tensor& a = call.in(i);
+  const at::Tensor& b = call.in(1 - i);
+  if (!call.dies(i) || !at::isFloatingType(a.scalar_type()) || b.dim() > a.dim()) return false;
+  for (std::int64_t d = 1; d <= b.dim(); ++d) {
+    if (b.size(-d) != 1 && b.size(-d) != a.size(-d)) return false;
+  }
+  return a.scalar_type() == b.scalar_type();
+}
+
+/// Writes the result over an input that nobody reads any more, if there is one.
+template <BinaryInPlace kInPlace, bool kCommutes>
+bool write_over(Call& call) {
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    if ((i == 1 && !kCommutes) || !may_take(call, i)) continue;
+    at::Tensor result = call.in(i);
+    kInPlace(result, call.in(1 - i));
+    call.set(0, std::move(result));
+    return true;
+  }
+  return false;
+}
+
+template <Binary kFunction, BinaryInPlace kInPlace = nullptr, bool kCommutes = false>
 Kernel make_binary(const OpContext& context) {
   const std::int64_t axis = context.opset < 7 ? context.node.get_int("axis", -1) : -1;
   if (axis >= 0) {
@@ -24,12 +50,17 @@ Kernel make_binary(const OpContext& context) {
       call.set(0, kFunction(a, aligned(call.in(1), a, axis)));
     };
   }
-  return [](Call& call) { call.set(0, kFunction(call.in(0), call.in(1))); };
+  return [](Call& call) {
+    if constexpr (kInPlace != nullptr) {
+      if (write_over<kInPlace, kCommutes>(call)) return;
+    }
+    call.set(0, kFunction(call.in(0), call.in(1)));
+  };
 }
 
-template <Binary kFunction>
+template <Binary kFunction, BinaryInPlace kInPlace = nullptr, bool kCommutes = false>
 KernelInfo binary(std::int64_t since = 1) {
-  return {.since = since, .make = make_binary<kFunction>};
+  return {.since = since, .make = make_binary<kFunction, kInPlace, kCommutes>};
 }
 
 /// Any number of inputs, folded from the left.
@@ -48,6 +79,10 @@ KernelInfo variadic() {
 
 at::Tensor add(const at::Tensor& a, const at::Tensor& b) { return at::add(a, b); }
 at::Tensor sub(const at::Tensor& a, const at::Tensor& b) { return at::sub(a, b); }
+at::Tensor& add_to(at::Tensor& a, const at::Tensor& b) { return a.add_(b); }
+at::Tensor& sub_from(at::Tensor& a, const at::Tensor& b) { return a.sub_(b); }
+at::Tensor& mul_with(at::Tensor& a, const at::Tensor& b) { return a.mul_(b); }
+at::Tensor& div_by(at::Tensor& a, const at::Tensor& b) { return a.div_(b); }
 at::Tensor div(const at::Tensor& a, const at::Tensor& b) {
   return at::isIntegralType(a.scalar_type(), true) ? at::div(a, b, "trunc") : at::div(a, b);
 }
@@ -60,7 +95,6 @@ at::Tensor pow(const at::Tensor& a, const at::Tensor& b) {
 }
 at::Tensor logical_and(const at::Tensor& a, const at::Tensor& b) { return at::logical_and(a, b); }
 at::Tensor is_not(const at::Tensor& x) { return at::logical_not(x); }
-at::Tensor erf(const at::Tensor& x) { return at::erf(x); }
 at::Tensor round_half_even(const at::Tensor& x) { return at::round(x); }
 /// Rounding does nothing to integers, and libtorch refuses them.
 template <at::Tensor (*kFunction)(const at::Tensor&)>
@@ -125,16 +159,16 @@ Kernel make_where(const OpContext&) {
 
 }  // namespace
 
-KernelInfo kernel_Abs() { return unary<at::abs>(); }
-KernelInfo kernel_Neg() { return unary<at::neg>(); }
+KernelInfo kernel_Abs() { return unary<at::abs, at::abs_>(); }
+KernelInfo kernel_Neg() { return unary<at::neg, at::neg_>(); }
 KernelInfo kernel_Ceil() { return unary<on_floats<at::ceil>>(); }
 KernelInfo kernel_Floor() { return unary<on_floats<at::floor>>(); }
 KernelInfo kernel_Round() { return unary<on_floats<round_half_even>>(11); }
-KernelInfo kernel_Sqrt() { return unary<at::sqrt>(); }
-KernelInfo kernel_Reciprocal() { return unary<at::reciprocal>(); }
-KernelInfo kernel_Exp() { return unary<at::exp>(); }
-KernelInfo kernel_Log() { return unary<at::log>(); }
-KernelInfo kernel_Erf() { return unary<erf>(9); }
+KernelInfo kernel_Sqrt() { return unary<at::sqrt, at::sqrt_>(); }
+KernelInfo kernel_Reciprocal() { return unary<at::reciprocal, at::reciprocal_>(); }
+KernelInfo kernel_Exp() { return unary<at::exp, at::exp_>(); }
+KernelInfo kernel_Log() { return unary<at::log, at::log_>(); }
+KernelInfo kernel_Erf() { return unary<at::erf, at::erf_>(9); }
 KernelInfo kernel_Sign() { return unary<at::sign>(9); }
 KernelInfo kernel_Sin() { return unary<at::sin>(7); }
 KernelInfo kernel_Cos() { return unary<at::cos>(7); }
@@ -152,10 +186,10 @@ KernelInfo kernel_IsInf() { return {.since = 10, .make = make_is_inf}; }
 KernelInfo kernel_Not() { return unary<is_not>(1); }
 KernelInfo kernel_BitwiseNot() { return unary<at::bitwise_not>(18); }
 
-KernelInfo kernel_Add() { return binary<add>(); }
-KernelInfo kernel_Sub() { return binary<sub>(); }
-KernelInfo kernel_Mul() { return binary<at::mul>(); }
-KernelInfo kernel_Div() { return binary<div>(); }
+KernelInfo kernel_Add() { return binary<add, add_to, true>(); }
+KernelInfo kernel_Sub() { return binary<sub, sub_from>(); }
+KernelInfo kernel_Mul() { return binary<at::mul, mul_with, true>(); }
+KernelInfo kernel_Div() { return binary<div, div_by>(); }
 KernelInfo kernel_Pow() { return binary<pow>(); }
 KernelInfo kernel_Mod() { return {.since = 10, .make = make_mod}; }
 KernelInfo kernel_And() { return binary<logical_and>(); }
