@@ -21,6 +21,9 @@ struct PassOptions {
   std::unordered_set<std::string> keep;
   /// The version of ONNX's own operators; 0: what the model imports.
   std::int64_t opset = 0;
+  /// Constants that are graph inputs too, as old exporters list them all, may be fed by the caller
+  /// (IR version 4 and later) and are not folded.
+  bool inputs_override = false;
 };
 
 struct PassReport {

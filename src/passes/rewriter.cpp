@@ -29,7 +29,7 @@ Rewriter::Rewriter(Graph& graph, const Model& model, const PassOptions& options)
       dead_(graph.nodes.size(), false),
       overridable_(graph.values().size(), false) {
   // Before IR version 4 every constant had to be listed as an input too.
-  if (model.ir_version < 4) return;
+  if (model.ir_version < 4 || !options.inputs_override) return;
   for (const ValueId id : graph.inputs) overridable_[at(id)] = true;
 }
 
