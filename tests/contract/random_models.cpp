@@ -241,13 +241,32 @@ RandomModel make_chain(std::uint64_t seed) {
   return build.finish();
 }
 
+/// Elementwise operators on views, which must not write through them.
+RandomModel make_views(std::uint64_t seed) {
+  Builder build(seed);
+  const Shape x = {build.pick(1, 2), 4, build.pick(2, 5), build.pick(2, 5)};
+  const ValueId input = build.input("x", x);
+  const Tensor flat = Tensor::of<std::int64_t>({3}, {x[0], 4, x[2] * x[3]});
+  build.node("Reshape", {input, build.graph().add_constant("shape", flat)}, "flat");
+  if (build.flip()) build.node("Transpose", {build.last()}, "turned").set("perm", Ints{0, 2, 1});
+  const ValueId view = build.last();
+  build.node("Exp", {view}, "grown");
+  if (build.flip()) build.node("Mul", {build.last(), view}, "product");
+  build.node("Add", {build.last(), build.weight("one", {1})}, "sum");
+  build.activation();
+  build.node(build.flip() ? "Sub" : "Div", {build.last(), build.weight("two", {1, 1, 1})}, "rest");
+  build.node("Identity", {build.last()}, "same");
+  return build.finish();
+}
+
 }  // namespace
 
 const std::vector<Family>& families() {
   static const std::vector<Family> kFamilies = {
       {"conv", make_conv},     {"conv_transpose", make_conv_transpose},
       {"matmul", make_matmul}, {"gemm", make_gemm},
-      {"pool", make_pool},     {"chain", make_chain}};
+      {"pool", make_pool},     {"chain", make_chain},
+      {"views", make_views}};
   return kFamilies;
 }
 
