@@ -4,6 +4,7 @@
 
 #include "base/nearest.h"
 #include "exec/engine/bridge.h"
+#include "exec/engine/pool_allocator.h"
 #include "exec/engine/prepare.h"
 #include "exec/engine/program.h"
 #include "exec/session_impl.h"
@@ -45,6 +46,7 @@ class EngineSession final : public Session::Impl {
     }
     for (const ValueId id : model.graph.outputs) outputs.push_back(model.graph[id]);
     use_threads();
+    use_pool_allocator();
     at::NoGradGuard no_gradients;
     CompileOptions compile;
     compile.fast = !options.reference;
@@ -54,6 +56,13 @@ class EngineSession final : public Session::Impl {
     program_ = std::make_unique<Program>(std::move(graph), compile, unsupported);
     if (!unsupported.empty()) fail_unsupported(unsupported);
   }
+
+  ~EngineSession() override {
+    program_.reset();
+    trim_pool();
+  }
+  EngineSession(const EngineSession&) = delete;
+  EngineSession& operator=(const EngineSession&) = delete;
 
   TensorMap run(const TensorMap& feeds, std::span<const std::string> wanted) override {
     use_threads();

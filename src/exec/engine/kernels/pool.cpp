@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools: windows over the spatial axes, or over all of them.
+#include "exec/engine/kernels/pool.h"
+
 #include <algorithm>
 #include <limits>
 
-#include "exec/engine/kernels/common.h"
 #include "exec/engine/kernels/pool_nhwc.h"
 
 namespace quench::exec {
-namespace {
+Ints ceil_extra(const Pool& pool, at::IntArrayRef spatial, const Ints& pads) {
+  Ints extra(pool.rank, 0);
+  const Window& window = pool.window;
+  for (std::size_t i = 0; pool.ceil && i < pool.rank; ++i) {
+    const std::int64_t length = spatial[i] + pads[i] + pads[pool.rank + i];
+    const std::int64_t room = length - ((window.kernel[i] - 1) * window.dilations[i] + 1);
+    std::int64_t steps = (room + window.strides[i] - 1) / window.strides[i];
+    // A window that would start in the end pad does not count.
+    if (steps * window.strides[i] >= spatial[i] + pads[i]) --steps;
+    extra[i] = std::max<std::int64_t>(steps * window.strides[i] - room, 0);
+  }
+  return extra;
+}
 
-/// A pool's attributes, with one spatial axis more where there is only one: libtorch's 2-D kernels
-/// are the fast ones.
-struct Pool {
-  Window window;
-  bool ceil = false;
-  bool count_pads = false;
-  bool column_major = false;
-  std::int64_t p = 2;
-  std::size_t rank = 2;
-  bool lifted = false;
-  bool fast = false;
-};
+Ints with_extra(const Ints& pads, const Ints& extra) {
+  Ints result = pads;
+  for (std::size_t i = 0; i < extra.size(); ++i) result[extra.size() + i] += extra[i];
+  return result;
+}
+
+namespace {
 
 void lift(Pool& pool) {
   if (pool.rank != 1) return;
@@ -71,22 +79,6 @@ at::Tensor lifted(const at::Tensor& x, const Pool& pool) {
 
 at::Tensor lowered(const at::Tensor& x, const Pool& pool) { return pool.lifted ? x.squeeze(2) : x; }
 
-/// Elements to add at the end of each axis so that the last, partial windows of ceil_mode are
-/// whole.
-Ints ceil_extra(const Pool& pool, at::IntArrayRef spatial, const Ints& pads) {
-  Ints extra(pool.rank, 0);
-  const Window& window = pool.window;
-  for (std::size_t i = 0; pool.ceil && i < pool.rank; ++i) {
-    const std::int64_t length = spatial[i] + pads[i] + pads[pool.rank + i];
-    const std::int64_t room = length - ((window.kernel[i] - 1) * window.dilations[i] + 1);
-    std::int64_t steps = (room + window.strides[i] - 1) / window.strides[i];
-    // A window that would start in the end pad does not count.
-    if (steps * window.strides[i] >= spatial[i] + pads[i]) --steps;
-    extra[i] = std::max<std::int64_t>(steps * window.strides[i] - room, 0);
-  }
-  return extra;
-}
-
 /// Whether libtorch takes these pads as they are: equal on both sides, at most half the kernel.
 bool native_pads(const Pool& pool, const Ints& pads) {
   if (!symmetric(pads)) return false;
@@ -94,12 +86,6 @@ bool native_pads(const Pool& pool, const Ints& pads) {
     if (2 * pads[i] > pool.window.kernel[i]) return false;
   }
   return true;
-}
-
-Ints with_extra(const Ints& pads, const Ints& extra) {
-  Ints result = pads;
-  for (std::size_t i = 0; i < extra.size(); ++i) result[extra.size() + i] += extra[i];
-  return result;
 }
 
 at::Tensor max_pool(const at::Tensor& x, const Pool& pool, const Ints& pads, bool ceil) {
@@ -180,7 +166,12 @@ Kernel make_max_pool(const OpContext& context) {
   std::string refusal;
   const auto pool = pool_attributes(context, refusal);
   if (!pool) return Kernel::Refusal{refusal};
-  return [pool = *pool](Call& call) { run_max_pool(call, pool); };
+  const auto fast = context.fast ? make_fast_pool(*pool, PoolKind::Max) : FastPoolFunction();
+  return [pool = *pool, fast](Call& call) {
+    const auto done = fast && !call.wants(1) ? fast(call.in(0)) : std::nullopt;
+    if (done) return call.set(0, *done);
+    run_max_pool(call, pool);
+  };
 }
 
 at::Tensor mean_pool(const at::Tensor& x, const Pool& pool, const Ints& pads, bool ceil,
@@ -222,7 +213,11 @@ Kernel make_average_pool(const OpContext& context) {
   if (std::ranges::any_of(dilations, [](std::int64_t value) { return value != 1; })) {
     return refuse("dilations other than 1 are not supported");
   }
-  return map_input([pool = *pool](const at::Tensor& x) { return average_pool(x, pool); });
+  const auto fast = context.fast ? make_fast_pool(*pool, PoolKind::Average) : FastPoolFunction();
+  return map_input([pool = *pool, fast](const at::Tensor& x) {
+    const auto done = fast ? fast(x) : std::nullopt;
+    return done ? *done : average_pool(x, pool);
+  });
 }
 
 Kernel make_lp_pool(const OpContext& context) {

@@ -92,7 +92,7 @@ class FastConv {
 
   void execute(Call& call, const at::Tensor& src, const at::Tensor& dst, ResidualForm form) {
     Ints key = src.sizes().vec();
-    key.push_back(form == ResidualForm::InPlace ? 1 : 0);
+    key.push_back(form == ResidualForm::InDestination ? 1 : 0);
     Plan& plan = plans_.get(key, [&] { return make_plan(src, dst.sizes().vec(), form); });
     point(plan.src, src);
     point(plan.dst, dst);
@@ -121,6 +121,8 @@ class FastConv {
     const dnnl::convolution_forward::desc desc(
         dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src_desc, any,
         bias_desc, dst_desc, window.strides, dilates, {pad[0], pad[1]}, {pad[2], pad[3]});
+    const ThreadScope threads(2 * dst_shape[0] * dst_shape[1] * dst_shape[2] * dst_shape[3] *
+                              weight_shape_[1] * weight_shape_[2] * weight_shape_[3]);
     const dnnl::convolution_forward::primitive_desc pd(
         desc, attributes_for(fusion_, form, dst_desc), dnnl_engine());
     Plan plan;

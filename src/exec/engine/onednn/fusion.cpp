@@ -83,7 +83,7 @@ dnnl::primitive_attr attributes_for(const Fusion& fusion, ResidualForm form,
                                     const dnnl::memory::desc& dst) {
   dnnl::post_ops ops;
   const auto add_residual = [&] {
-    if (form == ResidualForm::InPlace) {
+    if (form == ResidualForm::InDestination) {
       ops.append_sum();
     } else {
       ops.append_binary(algorithm::binary_add, dst);

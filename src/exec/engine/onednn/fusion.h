@@ -22,7 +22,7 @@ struct Fusion {
 };
 
 /// How the residual reaches the primitive: in the destination itself, or as one more input.
-enum class ResidualForm { InPlace, Separate };
+enum class ResidualForm { InDestination, Separate };
 
 /// The attributes of a primitive with this tail; the scratchpad is the caller's.
 dnnl::primitive_attr attributes_for(const Fusion& fusion, ResidualForm form,

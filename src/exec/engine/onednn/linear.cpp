@@ -16,6 +16,9 @@ Plan make_matmul_plan(const memory::desc& src, const memory::desc& weights,
   const auto attributes = attributes_for(fusion, form, dst);
   const dnnl::matmul::desc desc = bias.is_zero() ? dnnl::matmul::desc(src, weights, dst)
                                                  : dnnl::matmul::desc(src, weights, bias, dst);
+  std::int64_t work = 2 * src.dims().back();
+  for (const std::int64_t size : dst.dims()) work *= size;
+  const ThreadScope threads(work);
   const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
   Plan plan;
   plan.primitive = dnnl::matmul(pd);
@@ -52,7 +55,7 @@ void FastLinear::multiply(const at::Tensor& rows, const at::Tensor& dst, const a
                           ResidualForm form) {
   if (dst.numel() == 0) return;
   const std::int64_t count = rows.numel() / depth_;
-  Plan& plan = plans_.get({count, form == ResidualForm::InPlace ? 1 : 0},
+  Plan& plan = plans_.get({count, form == ResidualForm::InDestination ? 1 : 0},
                           [&] { return plan_for(count, form); });
   point(plan.src, rows);
   point(plan.dst, dst);

@@ -2,9 +2,18 @@
 // The shared objects of oneDNN.
 #include "exec/engine/onednn/onednn.h"
 
+#include <omp.h>
+
 #include <vector>
 
 namespace quench::exec {
+
+ThreadScope::ThreadScope(std::int64_t work) : before_(omp_get_max_threads()) {
+  constexpr std::int64_t kWorthSharing = 400'000;
+  if (work < kWorthSharing) omp_set_num_threads(1);
+}
+
+ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }
 
 dnnl::engine& dnnl_engine() {
   static dnnl::engine engine(dnnl::engine::kind::cpu, 0);

@@ -25,7 +25,7 @@ at::Tensor destination(Call& call, const Fusion& fusion, at::MemoryFormat format
     const at::Tensor& residual = call.in(3);
     if (residual.is_contiguous(format) && residual.scalar_type() == at::kFloat &&
         residual.sizes() == shape) {
-      form = ResidualForm::InPlace;
+      form = ResidualForm::InDestination;
       return residual;
     }
   }
