@@ -39,7 +39,7 @@ class FastConv {
 
   void operator()(Call& call) {
     const at::Tensor& given = call.in(0);
-    const at::Tensor src = to_2d(given).contiguous(kNhwc);
+    const at::Tensor src = to_nhwc(to_2d(given));
     check(src);
     const Ints shape = output_shape(src);
     ResidualForm form = ResidualForm::Separate;
@@ -98,7 +98,7 @@ class FastConv {
     point(plan.dst, dst);
     at::Tensor residual;
     if (plan.residual) {
-      residual = to_2d(call.in(3)).contiguous(kNhwc);
+      residual = to_nhwc(to_2d(call.in(3)));
       point(plan.residual, residual);
     }
     plan.execute();
