@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times a model in ONNX Runtime as `quench bench` does, and prints the same JSON keys.
 
-    ort_bench.py MODEL --batch 1 --threads 2 [--shape NAME=1x3x48x192] [--save DIR]
+    ort_bench.py MODEL --batch 1 --threads 2 [--shape NAME=1,3,48,192] [--save DIR]
 """
 import argparse
 import json
@@ -75,7 +75,7 @@ def parse_shapes(words):
     shapes = {}
     for word in words:
         name, dims = word.rsplit("=", 1)
-        shapes[name] = [int(size) for size in dims.split("x")]
+        shapes[name] = [int(size) for size in dims.split(",")]
     return shapes
 
 
