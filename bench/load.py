@@ -44,7 +44,7 @@ def main():
                                 ["big", "--size-mb", size, "--external"])
     small = common.SOURCE / "examples/data/fashion.onnx"
     cases = [
-        ("--help", [quench, "--help"], 20, 50), ("list", [quench, "list"], 20, 50),
+        ("--help", [quench, "--help"], 20, 50), ("list", [quench, "list", "operators"], 20, 50),
         ("inspect, small model", [quench, "inspect", small], 20, 50),
         (f"inspect, {size} MB in one file", [quench, "inspect", inside], 5, 500),
         (f"inspect, {size} MB external", [quench, "inspect", external], 5, 500)]
