@@ -81,7 +81,7 @@ def measure(name, sample, batch, options):
     path = model_path(name, options.build)
     words = shape_words(sample, batch)
     worst = check_outputs(path, batch, words, options)
-    flags = ["--batch", batch, "--threads", options.threads, "--runs", options.runs, "--warmup", 5,
+    flags = ["--batch", batch, "--threads", options.threads, "--runs", options.runs, "--warmup", 3,
              "--max-seconds", options.max_seconds, *words]
     ours = theirs = None
     for _ in range(options.rounds):
@@ -151,6 +151,7 @@ def main():
                 items.append(measure(name, sample, batch, options))
             except (RuntimeError, KeyError, OSError, ValueError) as error:
                 items.append({"model": name, "batch": batch, "error": str(error)})
+            print("  " + "  ".join(row_of(items[-1])[2:]), file=sys.stderr, flush=True)
     summary = summarise(items)
     print_summary(items, summary)
     common.write_results("float_vs_ort.json", {"summary": summary, "models": items})
