@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a plan with its grids to a model that a runtime runs on integers.
+#pragma once
+
+#include "quench/plan.h"
+
+namespace quench {
+
+/// Turns a plan and its grids into QuantizeLinear/DequantizeLinear nodes that the target fuses.
+/// Raises the opset where the result needs it.
+Model insert_qdq(const Model& model, const QuantPlan& plan, const QuantSolution& solution);
+
+/// The same computation with QLinearConv, QLinearMatMul and their like, where they exist; the rest
+/// keeps its Q/DQ nodes.
+Model to_qoperator(const Model& qdq);
+
+/// Raises the version of ONNX's own operators, rewriting every node whose meaning or form changes
+/// on the way. Throws Error(Unsupported) that names a node that cannot be lifted.
+void lift_opset(Model& model, std::int64_t opset);
+
+}  // namespace quench

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decision for every node and value of a graph, and the grids found for it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "quench/model.h"
+#include "quench/quant.h"
+
+namespace quench {
+
+/// What happens to an activation.
+struct ValuePlan {
+  enum class Kind {
+    Observed,    ///< its own grid, from statistics
+    SharedWith,  ///< the grid of value `source`: nodes between them only move elements
+    Fixed,       ///< a grid that is known without data (softmax outputs)
+    Float,       ///< stays as it is; `reason` says why
+  };
+  Kind kind = Kind::Float;
+  QuantSpec spec;
+  Range fixed;
+  std::string source;
+  std::string reason;
+};
+
+/// What happens to a constant input of a node.
+struct WeightPlan {
+  NodeId node = -1;
+  std::size_t input = 0;
+  QuantSpec spec;
+};
+
+/// What happens to a node.
+struct NodePlan {
+  enum class Kind {
+    Integer,      ///< the target has an integer kernel, and its inputs and outputs are quantised
+    PassThrough,  ///< only moves elements: works on integers as it is
+    Float,        ///< stays in float; `reason` says why
+  };
+  Kind kind = Kind::Float;
+  std::string reason;
+  bool quantize_bias = false;  ///< input 2 becomes int32 with scale input x weight
+};
+
+/// The decision for every node and value of a graph, made before any data are seen.
+struct QuantPlan {
+  std::string target;
+  std::vector<NodePlan> nodes;              ///< by node id
+  std::map<std::string, ValuePlan> values;  ///< activations by name; absent: Float
+  std::vector<WeightPlan> weights;
+};
+
+/// Grids found for a plan.
+struct QuantSolution {
+  std::map<std::string, QuantParams> values;  ///< by value name, SharedWith resolved
+  /// By (node, input) of QuantPlan::weights.
+  std::map<std::pair<NodeId, std::size_t>, QuantParams> weights;
+};
+
+}  // namespace quench

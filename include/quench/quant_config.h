@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the user asks for: rules by layer, name, operator type and for the whole model.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quench/plan.h"
+
+namespace quench {
+
+/// Settings of one rule; what is left out comes from the next wider rule.
+struct QuantRule {
+  std::optional<std::string> activation_observer;
+  std::optional<std::string> weight_observer;
+  std::optional<int> activation_bits;
+  std::optional<int> weight_bits;
+  std::optional<bool> per_channel;
+  bool skip = false;  ///< leave the node in float
+};
+
+/// Rules in PaddleSlim's precedence: layer (exact node name) over name pattern over operator type
+/// over global.
+class QuantConfig {
+ public:
+  QuantRule global;
+  std::map<std::string, QuantRule> by_layer;
+  std::vector<std::pair<std::string, QuantRule>> by_name;  ///< globs; the first that matches wins
+  std::map<std::string, QuantRule> by_type;
+
+  std::vector<std::string> skip_quant_node;      ///< node names
+  std::vector<std::string> skip_tensor_list;     ///< value names: nodes that read or make them
+  std::vector<std::string> quantizable_op_type;  ///< empty: all that the target can do
+  std::string target = "onnxruntime";
+  std::string isa;  ///< "", "avx2", "vnni"
+
+  /// The merged rule for a node.
+  QuantRule rule_for(const std::string& node_name, const std::string& op_type) const;
+};
+
+/// How a runtime runs an operator.
+struct TargetOp {
+  NodePlan::Kind kind = NodePlan::Kind::Float;
+  std::string_view op_type;
+  std::string_view reason;  ///< for Float: why
+};
+
+/// A runtime, described by data.
+struct TargetInfo {
+  std::string_view name;
+  std::string_view summary;
+  bool activation_signed = false;
+  bool activation_symmetric = false;
+  bool quantize_bias = true;     ///< as int32; else it stays float
+  bool quantize_outputs = true;  ///< outputs of integer nodes get a grid too
+  std::vector<TargetOp> ops;
+};
+
+const std::vector<TargetInfo>& all_targets();
+/// Throws Error(Usage) with the nearest name.
+const TargetInfo& find_target(std::string_view name);
+
+/// Decides for every node and value of a prepared model (types inferred). A name in the
+/// configuration that matches nothing is an Error(BadConfig) that suggests the nearest.
+QuantPlan make_plan(const Model& model, const QuantConfig& config);
+
+/// One line of `quench lint`.
+struct LintLine {
+  std::string node;
+  std::string op_type;
+  bool integer = false;
+  std::string reason;
+};
+/// Whether the target will run each node of a quantised model on integers, and if not why.
+std::vector<LintLine> lint(const Model& model, std::string_view target);
+
+}  // namespace quench
