@@ -35,16 +35,25 @@ Kernel make_clip(const OpContext& context) {
   };
 }
 
-Kernel make_leaky_relu(const OpContext& context) {
-  return map_input([alpha = context.node.get_float("alpha", 0.01F)](const at::Tensor& x) {
-    return at::leaky_relu(x, alpha);
-  });
+/// A function of one element with the attribute alpha.
+template <at::Tensor (*kFunction)(const at::Tensor&, float)>
+Kernel make_with_alpha(const OpContext& context, float otherwise) {
+  const float alpha = context.node.get_float("alpha", otherwise);
+  return map_input([alpha](const at::Tensor& x) { return kFunction(x, alpha); });
 }
 
-Kernel make_elu(const OpContext& context) {
-  return map_input([alpha = context.node.get_float("alpha", 1.0F)](const at::Tensor& x) {
-    return at::elu(x, alpha);
-  });
+at::Tensor leaky_relu(const at::Tensor& x, float alpha) { return at::leaky_relu(x, alpha); }
+at::Tensor elu(const at::Tensor& x, float alpha) { return at::elu(x, alpha); }
+at::Tensor celu(const at::Tensor& x, float alpha) { return at::celu(x, alpha); }
+at::Tensor thresholded(const at::Tensor& x, float alpha) { return at::threshold(x, alpha, 0); }
+
+Kernel make_leaky_relu(const OpContext& context) {
+  return make_with_alpha<leaky_relu>(context, 0.01F);
+}
+Kernel make_elu(const OpContext& context) { return make_with_alpha<elu>(context, 1.0F); }
+Kernel make_celu(const OpContext& context) { return make_with_alpha<celu>(context, 1.0F); }
+Kernel make_thresholded_relu(const OpContext& context) {
+  return make_with_alpha<thresholded>(context, 1.0F);
 }
 
 Kernel make_selu(const OpContext& context) {
@@ -53,22 +62,10 @@ Kernel make_selu(const OpContext& context) {
   return map_input([=](const at::Tensor& x) { return at::elu(x, alpha, gamma); });
 }
 
-Kernel make_celu(const OpContext& context) {
-  return map_input([alpha = context.node.get_float("alpha", 1.0F)](const at::Tensor& x) {
-    return at::celu(x, alpha);
-  });
-}
-
 Kernel make_hard_sigmoid(const OpContext& context) {
   const float alpha = context.node.get_float("alpha", 0.2F);
   const float beta = context.node.get_float("beta", 0.5F);
   return map_input([=](const at::Tensor& x) { return at::mul(x, alpha).add_(beta).clamp_(0, 1); });
-}
-
-Kernel make_thresholded_relu(const OpContext& context) {
-  return map_input([alpha = context.node.get_float("alpha", 1.0F)](const at::Tensor& x) {
-    return at::threshold(x, alpha, 0);
-  });
 }
 
 Kernel make_gelu(const OpContext& context) {

@@ -22,6 +22,9 @@ at::Tensor by_head(const at::Tensor& x, std::int64_t heads) {
 }
 
 at::Tensor grouped(const at::Tensor& x, std::int64_t heads) {
+  if (x.size(1) == 0 || heads % x.size(1) != 0) {
+    fail(ErrorKind::BadData, "{} heads of keys do not fit {} of queries", x.size(1), heads);
+  }
   return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1);
 }
 

@@ -22,6 +22,13 @@ std::optional<std::size_t> spatial_rank(const OpContext& context, std::size_t we
 
 Ints spatial_sizes(const at::Tensor& tensor) { return tensor.sizes().slice(2).vec(); }
 
+void check_ranks(const at::Tensor& x, const at::Tensor& weight, std::size_t rank) {
+  const auto wanted = static_cast<std::int64_t>(rank) + 2;
+  if (x.dim() == wanted && weight.dim() == wanted) return;
+  fail(ErrorKind::BadData, "input and weight must have rank {}, but have {} and {}", wanted,
+       x.dim(), weight.dim());
+}
+
 /// A transposed convolution's pads and extra elements at the end, for one input size.
 struct TransposePlan {
   Ints pads;
@@ -55,6 +62,7 @@ TransposePlan plan_transpose(const ConvAttributes& attributes, const Node& node,
 at::Tensor convolve_transposed(const at::Tensor& x, const at::Tensor& weight,
                                const at::Tensor& bias, const ConvAttributes& attributes,
                                const Node& node) {
+  check_ranks(x, weight, attributes.rank);
   const Window& window = attributes.window;
   const TransposePlan plan =
       plan_transpose(attributes, node, spatial_sizes(x), spatial_sizes(weight));
@@ -111,6 +119,7 @@ std::optional<ConvAttributes> conv_attributes(const OpContext& context, std::siz
 
 at::Tensor convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                     const ConvAttributes& attributes) {
+  check_ranks(x, weight, attributes.rank);
   const Window& window = attributes.window;
   const Ints zeros(attributes.rank, 0);
   const Ints pads = window.pads_for(spatial_sizes(x), spatial_sizes(weight));
@@ -133,6 +142,8 @@ Kernel make_reference_conv_transpose(const OpContext& context) {
   std::string refusal;
   const auto attributes = conv_attributes(context, 1, refusal);
   if (!attributes) return Kernel::Refusal{refusal};
+  const std::size_t sizes = context.node.get_ints("output_shape").size();
+  if (sizes != 0 && sizes < attributes->rank) return refuse("output_shape has {} sizes", sizes);
   Node node;  // without inputs: only the attributes count
   node.attributes = context.node.attributes;
   return [attributes = *attributes, node](Call& call) {

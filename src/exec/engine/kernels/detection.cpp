@@ -158,6 +158,10 @@ RoiGrid grid_of(const float* roi, const RoiAlign& align) {
   };
   grid.rows = samples(grid.bin_h);
   grid.columns = samples(grid.bin_w);
+  constexpr std::int64_t kMaxSamples = 100'000;
+  if (grid.rows > kMaxSamples || grid.columns > kMaxSamples) {
+    fail(ErrorKind::BadData, "a region takes {}x{} samples", grid.rows, grid.columns);
+  }
   return grid;
 }
 

@@ -117,7 +117,10 @@ struct Blocks {
 std::optional<Blocks> block_attributes(const OpContext& context, std::string& refusal) {
   const Blocks blocks{.size = context.node.get_int("blocksize", 0),
                       .depth_first = context.node.get_string("mode", "DCR") == "DCR"};
-  if (blocks.size <= 0) refusal = format("blocksize must be positive, not {}", blocks.size);
+  constexpr std::int64_t kMaxBlock = 65536;
+  if (blocks.size <= 0 || blocks.size > kMaxBlock) {
+    refusal = format("blocksize {} is not possible", blocks.size);
+  }
   if (!blocks.depth_first && context.node.get_string("mode", "") != "CRD") {
     refusal = format("mode '{}' is not known", context.node.get_string("mode", ""));
   }

@@ -45,6 +45,7 @@ Kernel make_batch_norm(const OpContext& context) {
 Kernel make_instance_norm(const OpContext& context) {
   return [epsilon = context.node.get_float("epsilon", 1e-5F)](Call& call) {
     const at::Tensor& x = call.in(0);
+    if (x.numel() == 0) return call.set(0, x);
     // One group a channel: libtorch's instance_norm refuses a single element, this does not.
     call.set(0, at::group_norm(x, x.size(1), call.in(1), call.in(2), epsilon));
   };

@@ -271,7 +271,7 @@ Kernel make_max_unpool(const OpContext& context) {
   if (!pool) return Kernel::Refusal{refusal};
   if (pool->lifted) return refuse("one spatial axis is not supported");
   return [pool = *pool](Call& call) {
-    const at::Tensor& x = call.in(0);
+    const at::Tensor x = lifted(call.in(0), pool);
     const Window& w = pool.window;
     Ints shape = x.sizes().vec();
     Ints grow(2 * pool.rank, 0);
@@ -284,6 +284,9 @@ Kernel make_max_unpool(const OpContext& context) {
                                x.reshape({-1}));
     if (!call.has(2)) return call.set(0, result);
     const Ints wanted = to_ints(call.in(2));
+    if (wanted.size() < pool.rank) {
+      fail(ErrorKind::BadData, "output_shape has {} sizes", wanted.size());
+    }
     for (std::size_t i = 0; i < pool.rank; ++i) {
       grow[pool.rank + i] = wanted[wanted.size() - pool.rank + i] - shape[2 + i];
     }

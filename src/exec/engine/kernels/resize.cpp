@@ -85,6 +85,7 @@ Request make_request(const ResizeNode& node, const Call& call) {
   for (const std::int64_t size : x.sizes()) request.axes.push_back({.in = size, .out = size});
   for (std::size_t i = 0; i < axes.size(); ++i) {
     ResizeAxis& axis = request.axes[static_cast<std::size_t>(axes[i])];
+    if (sizes[i] < 0) fail(ErrorKind::BadData, "size {} is not possible", sizes[i]);
     axis.out = sizes[i];
     axis.scale = scales[i];
     if (roi.size() != 2 * axes.size()) continue;

@@ -38,7 +38,7 @@ std::vector<float> count_grams(const std::int64_t* tokens, std::int64_t count,
   std::vector<float> found(static_cast<std::size_t>(words.width), 0);
   for (std::int64_t n = words.shortest; n <= words.longest; ++n) {
     // A gram of one token has nothing to skip.
-    const std::int64_t steps = n == 1 ? 1 : words.most_skipped + 1;
+    const std::int64_t steps = n == 1 ? 1 : std::min(words.most_skipped, count) + 1;
     for (std::int64_t step = 1; step <= steps; ++step) {
       for (std::int64_t at = 0; at + (n - 1) * step < count; ++at) {
         Ints gram;
@@ -72,6 +72,9 @@ Kernel make_tf_idf(const OpContext& context) {
                    .shortest = node.get_int("min_gram_length", 1),
                    .longest = node.get_int("max_gram_length", 1),
                    .most_skipped = node.get_int("max_skip_count", 0)};
+  const Ints starts = node.get_ints("ngram_counts");
+  words.shortest = std::max<std::int64_t>(words.shortest, 1);
+  words.longest = std::min(words.longest, static_cast<std::int64_t>(starts.size()));
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") return refuse("mode '{}'", mode);
   words.weighting = mode == "TF"    ? Weighting::Count
                     : mode == "IDF" ? Weighting::Weight
@@ -82,7 +85,7 @@ Kernel make_tf_idf(const OpContext& context) {
     if (column < 0 || column >= kMaxWidth) return refuse("ngram_indexes has {}", column);
     words.width = std::max(words.width, column + 1);
   }
-  if (!read_grams(node.get_ints("pool_int64s"), node.get_ints("ngram_counts"), words) ||
+  if (!read_grams(node.get_ints("pool_int64s"), starts, words) ||
       (!words.weights.empty() && words.weights.size() < words.grams.size())) {
     return refuse("ngram_counts, ngram_indexes, weights and the pool do not fit");
   }
