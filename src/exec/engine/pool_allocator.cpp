@@ -34,9 +34,13 @@ class Pool {
     return block;
   }
 
-  void give(void* block) {
+  /// False for a block that is not the pool's.
+  bool give(void* block) {
     const std::lock_guard lock(mutex_);
-    free_.emplace(sizes_.at(block), block);
+    const auto known = sizes_.find(block);
+    if (known == sizes_.end()) return false;
+    free_.emplace(known->second, block);
+    return true;
   }
 
   void trim() {
@@ -68,11 +72,15 @@ class PoolAllocator final : public c10::Allocator {
     void* block = small ? ::operator new(size, kAlignment) : pool().take(size);
     return {block, block, small ? &free_small : &free_large, c10::Device(c10::kCPU)};
   }
-  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
+  /// Some of libtorch's kernels (sorting, unique) free by address alone.
+  c10::DeleterFnPtr raw_deleter() const override { return &free_any; }
 
  private:
   static void free_small(void* block) { ::operator delete(block, kAlignment); }
   static void free_large(void* block) { pool().give(block); }
+  static void free_any(void* block) {
+    if (!pool().give(block)) free_small(block);
+  }
 };
 
 }  // namespace
