@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions: taps, partial runs, open shapes, and what they refuse.
+#include "quench/session.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "unit/passes/builder.h"
+
+namespace quench {
+namespace {
+
+using testing::Builder;
+
+std::vector<float> random_values(std::int64_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = normal(generator);
+  return values;
+}
+
+Tensor random_tensor(const Shape& shape, unsigned seed) {
+  return Tensor::of<float>(shape, random_values(*num_elements(shape), seed));
+}
+
+/// x -> conv -> relu -> conv -> + x -> relu: a residual block.
+Model residual_block() {
+  Builder b;
+  b.input("x", {{.symbol = "N"}, {.value = 8}, {.symbol = "H"}, {.symbol = "W"}});
+  for (const char* name : {"w1", "w2"}) {
+    b.constant(name, random_tensor({8, 8, 3, 3}, name[1] == '1' ? 1U : 2U));
+  }
+  b.node("Conv", {"x", "w1"}, {"c1"}).set("pads", std::vector<std::int64_t>{1, 1, 1, 1});
+  b.node("Relu", {"c1"}, {"r1"});
+  b.node("Conv", {"r1", "w2"}, {"c2"}).set("pads", std::vector<std::int64_t>{1, 1, 1, 1});
+  b.node("Add", {"c2", "x"}, {"sum"});
+  b.node("Relu", {"sum"}, {"y"});
+  b.output("y");
+  return b.model;
+}
+
+void expect_close(const Tensor& actual, const Tensor& expected, float tolerance = 1e-3F) {
+  ASSERT_EQ(actual.shape(), expected.shape());
+  const auto a = actual.data<float>();
+  const auto e = expected.data<float>();
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], e[i], tolerance) << "element " << i;
+}
+
+std::string error_of(const std::function<void()>& work, ErrorKind kind) {
+  try {
+    work();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return "";
+}
+
+TEST(Session, FusedAndReferenceRunsAgree) {
+  Session fast(residual_block());
+  Session reference(residual_block(), {.reference = true});
+  const Tensor x = random_tensor({2, 8, 9, 7}, 3);
+  expect_close(fast.run({{"x", x}}).at("y"), reference.run({{"x", x}}).at("y"));
+}
+
+TEST(Session, InputsAreNotWrittenAndRunsRepeat) {
+  Session session(residual_block());
+  const Tensor x = random_tensor({1, 8, 5, 5}, 4);
+  const std::vector<float> before = to_float(x);
+  const Tensor first = session.run({{"x", x}}).at("y");
+  const Tensor kept = first.reshaped(first.shape());
+  const std::vector<float> values = to_float(kept);
+  EXPECT_EQ(session.run({{"x", x}}).at("y"), first);
+  EXPECT_EQ(to_float(x), before);
+  EXPECT_EQ(to_float(kept), values) << "a later run wrote into an earlier result";
+}
+
+TEST(Session, TapsShowValuesThatFusionWouldHide) {
+  Session session(residual_block(), {.taps = {"c1", "sum"}});
+  Session reference(residual_block(), {.reference = true});
+  const Tensor x = random_tensor({1, 8, 6, 6}, 5);
+  const std::vector<std::string> wanted = {"c1", "sum", "y"};
+  const TensorMap fast = session.run({{"x", x}}, wanted);
+  const TensorMap slow = reference.run({{"x", x}}, wanted);
+  for (const std::string& name : wanted) expect_close(fast.at(name), slow.at(name));
+}
+
+TEST(Session, PartialRunsStartFromCachedValues) {
+  Session session(residual_block(), {.taps = {"r1"}});
+  const Tensor x = random_tensor({1, 8, 6, 6}, 6);
+  const std::vector<std::string> all = {"r1", "y"};
+  const TensorMap whole = session.run({{"x", x}}, all);
+  const TensorMap part = session.run({{"x", x}, {"r1", whole.at("r1")}});
+  EXPECT_EQ(part.at("y"), whole.at("y"));
+  // Only what lies behind the cached value is computed: x is not needed for the tap itself.
+  const std::vector<std::string> tap = {"r1"};
+  EXPECT_EQ(session.run({{"r1", whole.at("r1")}}, tap).at("r1"), whole.at("r1"));
+}
+
+TEST(Session, OneSessionServesManyShapes) {
+  Session session(residual_block());
+  Session reference(residual_block(), {.reference = true});
+  for (const Shape& shape : {Shape{1, 8, 4, 4}, Shape{3, 8, 4, 4}, Shape{1, 8, 11, 3},
+                             Shape{1, 8, 4, 4}, Shape{0, 8, 4, 4}}) {
+    const Tensor x = random_tensor(shape, 7);
+    expect_close(session.run({{"x", x}}).at("y"), reference.run({{"x", x}}).at("y"));
+  }
+}
+
+TEST(Session, ResultsDoNotDependOnTheNumberOfThreads) {
+  const Tensor x = random_tensor({2, 8, 16, 16}, 8);
+  Context one;
+  one.threads = 1;
+  Context two;
+  two.threads = 2;
+  Session a(residual_block(), {}, one);
+  Session b(residual_block(), {}, two);
+  expect_close(a.run({{"x", x}}).at("y"), b.run({{"x", x}}).at("y"), 1e-4F);
+}
+
+TEST(Session, EveryUnsupportedNodeIsReportedAtLoad) {
+  Builder b;
+  b.input("x", {{.value = 4}});
+  b.node("Telepathy", {"x"}, {"a"}).name = "first";
+  b.node("Relu", {"a"}, {"r"});
+  b.node("Divination", {"r"}, {"y"}).name = "second";
+  b.output("y");
+  const std::string text = error_of([&] { Session session(b.model); }, ErrorKind::Unsupported);
+  EXPECT_NE(text.find("'first'"), std::string::npos) << text;
+  EXPECT_NE(text.find("'second'"), std::string::npos) << text;
+}
+
+TEST(Session, WrongFeedsAreNamed) {
+  Session session(residual_block());
+  const Tensor x = random_tensor({1, 8, 4, 4}, 9);
+  const auto run = [&](const TensorMap& feeds) {
+    return error_of([&] { session.run(feeds); }, ErrorKind::BadData);
+  };
+  EXPECT_NE(run({{"xx", x}}).find("did you mean 'x'"), std::string::npos);
+  EXPECT_NE(run({}).find("'x'"), std::string::npos);
+  EXPECT_NE(run({{"x", random_tensor({1, 3, 4, 4}, 1)}}).find("float32[N,8,H,W]"),
+            std::string::npos);
+  EXPECT_NE(run({{"x", Tensor::zeros(DType::Int64, {1, 8, 4, 4})}}).find("int64"),
+            std::string::npos);
+  // A refused run leaves the session usable.
+  EXPECT_EQ(session.run({{"x", x}}).size(), 1U);
+}
+
+TEST(Session, UnknownTapsAreRefused) {
+  error_of([] { Session session(residual_block(), {.taps = {"nowhere"}}); }, ErrorKind::BadData);
+}
+
+TEST(Session, ProfilesEveryStep) {
+  std::vector<std::string> ops;
+  SessionOptions options;
+  options.on_step = [&](const StepTime& step) { ops.emplace_back(step.op_type); };
+  Session session(residual_block(), options);
+  session.run({{"x", random_tensor({1, 8, 4, 4}, 1)}});
+  EXPECT_EQ(ops, (std::vector<std::string>{"Conv", "Conv"}));
+}
+
+TEST(Session, HalfPrecisionModelsRunAndReturnHalf) {
+  Builder b;
+  b.input("x", {{.value = 1}, {.value = 2}}, DType::Float16);
+  b.constant("w", convert(Tensor::of<float>({2, 2}, {1.0F, 2.0F, 3.0F, 4.0F}), DType::Float16));
+  b.node("MatMul", {"x", "w"}, {"y"});
+  b.output("y");
+  Session session(b.model);
+  const Tensor y =
+      session.run({{"x", convert(Tensor::of<float>({1, 2}, {1.0F, 2.0F}), DType::Float16)}})
+          .at("y");
+  EXPECT_EQ(y.dtype(), DType::Float16);
+  EXPECT_EQ(to_float(y), (std::vector<float>{7, 10}));
+}
+
+}  // namespace
+}  // namespace quench
