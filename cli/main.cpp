@@ -5,6 +5,7 @@
 #include <CLI/Formatter.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -58,10 +59,19 @@ int run_program(int argc, char** argv) {
   return run_command(commands);
 }
 
+/// The engine's threads wait for each other by spinning. GCC's OpenMP spins for milliseconds, which
+/// is no faster on an idle machine and up to a hundred times slower on a busy one; it reads its
+/// settings when the engine is loaded, so this is early enough.
+void spin_briefly() {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  (void)::setenv("GOMP_SPINCOUNT", "1000", 0);
+}
+
 }  // namespace
 }  // namespace quench::cli
 
 int main(int argc, char** argv) {
+  quench::cli::spin_briefly();
   try {
     return quench::cli::run_program(argc, argv);
   } catch (...) {

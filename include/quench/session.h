@@ -21,6 +21,13 @@ struct StepTime {
   double ms = 0;
 };
 
+/// The values of one sample of a tapped float value, in the order in which they lie in memory.
+struct TapSample {
+  std::size_t tap = 0;  ///< index in SessionOptions::taps
+  int worker = 0;       ///< which of the session's threads calls: below its number of threads
+  std::span<const float> values;
+};
+
 /// How a session prepares a model.
 struct SessionOptions {
   /// Values, besides the graph's outputs, that runs may ask for or start from. Fusion respects
@@ -30,6 +37,9 @@ struct SessionOptions {
   bool tap_all = false;
   /// Plain kernels, no fusion, no oneDNN: what the fast ones are checked against.
   bool reference = false;
+  /// Called for every sample of every tap as soon as it is computed, where it lies, from several
+  /// threads at once: nothing is copied or kept. Runs then need not ask for the taps.
+  std::function<void(const TapSample&)> on_sample;
   /// Called after every step of every run, for profiles; timing each step costs a little.
   std::function<void(const StepTime&)> on_step;
 };

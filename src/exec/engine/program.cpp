@@ -78,6 +78,8 @@ Program::Program(Graph graph, const CompileOptions& options,
                  std::vector<UnsupportedNode>& unsupported)
     : graph_(with_captures(std::move(graph))),
       on_step_(options.on_step),
+      on_sample_(options.on_sample),
+      tap_of_(graph_.values().size(), -1),
       producer_(graph_.values().size(), -1) {
   slots_.resize(graph_.values().size());
   for (std::size_t i = 0; i < graph_.values().size(); ++i) {
@@ -85,6 +87,10 @@ Program::Program(Graph graph, const CompileOptions& options,
       captures_.push_back(graph_.values()[i].name);
       capture_slots_.push_back(static_cast<int>(i));
     }
+  }
+  for (std::size_t i = 0; i < options.taps.size(); ++i) {
+    const ValueId id = graph_.find(options.taps[i]);
+    if (id != kNoValue) tap_of_[static_cast<std::size_t>(id)] = static_cast<int>(i);
   }
   for (const Node& node : graph_.nodes) add_step(node, options, unsupported);
   std::vector<bool> read(slots_.size(), false);
@@ -240,8 +246,33 @@ void Program::run_steps(const Schedule& plan) {
                 .start_ms = Milliseconds(start - run_start).count(),
                 .ms = Milliseconds(Clock::now() - start).count()});
     }
+    if (on_sample_) {
+      for (const int slot : step.out) show_samples(slot);
+    }
     for (const int slot : plan.release[i]) slots_[static_cast<std::size_t>(slot)].reset();
   }
+}
+
+void Program::show_samples(int slot) {
+  if (slot < 0 || tap_of_[static_cast<std::size_t>(slot)] < 0) return;
+  const auto tap = static_cast<std::size_t>(tap_of_[static_cast<std::size_t>(slot)]);
+  const at::Tensor& value = slots_[static_cast<std::size_t>(slot)];
+  if (!value.defined() || value.scalar_type() != at::kFloat || value.numel() == 0) return;
+  // Any order of elements will do as long as samples stay apart.
+  const at::Tensor dense = value.dim() > 0 && value.is_non_overlapping_and_dense() &&
+                                   value.stride(0) * value.size(0) == value.numel()
+                               ? value
+                               : value.contiguous();
+  const std::int64_t samples = dense.dim() == 0 ? 1 : dense.size(0);
+  const auto size = static_cast<std::size_t>(dense.numel() / samples);
+  const float* data = dense.data_ptr<float>();
+  at::parallel_for(0, samples, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      on_sample_({.tap = tap,
+                  .worker = at::get_thread_num(),
+                  .values = {data + static_cast<std::size_t>(i) * size, size}});
+    }
+  });
 }
 
 void Program::clear(const Schedule& plan) {
@@ -276,6 +307,9 @@ std::vector<at::Tensor> Program::run_between(std::vector<std::pair<int, at::Tens
   };
   std::vector<at::Tensor> results;
   try {
+    if (on_sample_) {
+      for (const int slot : fed) show_samples(slot);
+    }
     run_steps(plan);
     for (const int slot : wanted) results.push_back(slots_[static_cast<std::size_t>(slot)]);
   } catch (...) {

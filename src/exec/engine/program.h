@@ -19,6 +19,8 @@ struct CompileOptions {
   std::map<std::string, std::int64_t> opsets;
   bool fast = true;
   std::function<void(const StepTime&)> on_step;
+  std::function<void(const TapSample&)> on_sample;
+  std::vector<std::string> taps;  ///< whose samples `on_sample` wants
 };
 
 /// Steps in order, each reading and writing slots. A value's slot is its id in the graph.
@@ -56,6 +58,7 @@ class Program {
 
   void add_step(const Node& node, const CompileOptions& options,
                 std::vector<UnsupportedNode>& unsupported);
+  void show_samples(int slot);
   const Schedule& schedule(const std::vector<int>& fed, const std::vector<int>& wanted);
   Schedule make_schedule(const std::vector<int>& fed, const std::vector<int>& wanted) const;
   std::vector<int> steps_between(const std::vector<int>& fed, const std::vector<int>& wanted) const;
@@ -65,6 +68,8 @@ class Program {
 
   Graph graph_;
   std::function<void(const StepTime&)> on_step_;
+  std::function<void(const TapSample&)> on_sample_;
+  std::vector<int> tap_of_;  ///< by slot: the index of the tap, or -1
   std::vector<Step> steps_;
   std::vector<int> producer_;      ///< by slot: the step that fills it, or -1
   std::vector<at::Tensor> slots_;  ///< constants stay; everything else lives during a run

@@ -51,6 +51,8 @@ class EngineSession final : public Session::Impl {
     CompileOptions compile;
     compile.fast = !options.reference;
     compile.on_step = options.on_step;
+    compile.on_sample = options.on_sample;
+    if (options.on_sample) compile.taps = options.taps;
     Graph graph = prepare(std::move(model), options, compile);
     std::vector<UnsupportedNode> unsupported;
     program_ = std::make_unique<Program>(std::move(graph), compile, unsupported);

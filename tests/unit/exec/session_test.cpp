@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <mutex>
+#include <numeric>
 #include <random>
 
 #include "unit/passes/builder.h"
@@ -151,6 +154,27 @@ TEST(Session, WrongFeedsAreNamed) {
 
 TEST(Session, UnknownTapsAreRefused) {
   error_of([] { Session session(residual_block(), {.taps = {"nowhere"}}); }, ErrorKind::BadData);
+}
+
+TEST(Session, SamplesOfTapsStreamByWhereTheyLie) {
+  std::mutex mutex;
+  std::map<std::size_t, std::vector<double>> sums;
+  SessionOptions options;
+  options.taps = {"r1", "x"};
+  options.on_sample = [&](const TapSample& sample) {
+    const std::lock_guard lock(mutex);
+    sums[sample.tap].push_back(std::accumulate(sample.values.begin(), sample.values.end(), 0.0));
+  };
+  Session session(residual_block(), options);
+  const Tensor x = random_tensor({3, 8, 5, 6}, 11);
+  const std::vector<std::string> wanted = {"r1"};
+  const Tensor r1 = session.run({{"x", x}}, wanted).at("r1");
+  for (const auto& [tap, whole] : {std::pair(std::size_t{0}, r1), std::pair(std::size_t{1}, x)}) {
+    ASSERT_EQ(sums[tap].size(), 3U);
+    const std::vector<float> values = to_float(whole);
+    const double total = std::accumulate(values.begin(), values.end(), 0.0);
+    EXPECT_NEAR(std::accumulate(sums[tap].begin(), sums[tap].end(), 0.0), total, 1e-2);
+  }
 }
 
 TEST(Session, ProfilesEveryStep) {
