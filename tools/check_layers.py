@@ -9,14 +9,14 @@ import sources
 # A room may include itself and the rooms before it.
 ROOMS = [
     "base", "tensor", "quant", "ir", "ops", "formats", "passes", "data", "exec", "observe",
-    "metrics", "plan", "calibrate", "tune", "qat", "lower", "analyze", "report", "pipeline",
+    "metrics", "plan", "calibrate", "lower", "tune", "qat", "analyze", "report", "pipeline",
 ]
 # The room that each public header belongs to.
 PUBLIC_HEADERS = {
     "error": "base", "context": "base", "nearest": "base", "dtype": "tensor", "tensor": "tensor", "node": "ir",
     "graph": "ir", "model": "ir", "data": "data", "session": "exec", "metrics": "metrics",
     "quant": "quant", "plan": "plan", "quant_config": "plan", "statistics": "observe", "lower": "lower",
-    "evaluate": "pipeline", "run": "pipeline", "formats": "formats",
+    "evaluate": "pipeline", "quantize": "pipeline", "run": "pipeline", "formats": "formats",
 }
 # Third-party headers by how their name begins, and the places that may include them.
 THIRD_PARTY = {
