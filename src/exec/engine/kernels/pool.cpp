@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "exec/engine/kernels/pool_nhwc.h"
-
 namespace quench::exec {
 Ints ceil_extra(const Pool& pool, at::IntArrayRef spatial, const Ints& pads) {
   Ints extra(pool.rank, 0);
@@ -64,7 +62,6 @@ std::optional<Pool> pool_attributes(const OpContext& context, std::string& refus
   pool.count_pads = node.get_int("count_include_pad", 0) != 0;
   pool.column_major = node.get_int("storage_order", 0) != 0;
   pool.p = node.get_int("p", 2);
-  pool.fast = context.fast;
   lift(pool);
   return pool;
 }
@@ -121,30 +118,12 @@ at::Tensor onnx_indices(const at::Tensor& found, const at::Tensor& x, const Ints
   return result + at::arange(x.size(0) * x.size(1), at::kLong).mul_(plane).reshape(shape);
 }
 
-/// The spatial sizes of the result.
-Ints output_sizes(const Pool& pool, at::IntArrayRef spatial, const Ints& pads) {
-  const Ints extra = ceil_extra(pool, spatial, pads);
-  Ints sizes;
-  for (std::size_t i = 0; i < pool.rank; ++i) {
-    const std::int64_t extent = (pool.window.kernel[i] - 1) * pool.window.dilations[i] + 1;
-    const std::int64_t room = spatial[i] + pads[i] + pads[pool.rank + i] + extra[i] - extent;
-    sizes.push_back(room < 0 ? 0 : room / pool.window.strides[i] + 1);
-  }
-  return sizes;
-}
-
 void run_max_pool(Call& call, const Pool& pool) {
   const at::Tensor& given = call.in(0);
   const bool integers = !at::isFloatingType(given.scalar_type());
   const at::Tensor x = lifted(integers ? given.to(at::kFloat) : given, pool);
   const Ints pads = pool.window.pads_for(x.sizes().slice(2), pool.window.kernel);
   const Ints zeros(pool.rank, 0);
-  if (pool.fast && !integers && !call.wants(1) && pool.rank == 2 && is_nhwc_float(x)) {
-    const Ints sizes = output_sizes(pool, x.sizes().slice(2), pads);
-    if (sizes[0] > 0 && sizes[1] > 0) {
-      return call.set(0, lowered(max_pool_nhwc(x, pool.window, pads, sizes), pool));
-    }
-  }
   if (!call.wants(1) && native_pads(pool, pads)) {
     const at::Tensor result = lowered(max_pool(x, pool, begins(pads), pool.ceil), pool);
     return call.set(0, integers ? result.to(given.scalar_type()) : result);

@@ -18,7 +18,6 @@ struct Pool {
   std::int64_t p = 2;
   std::size_t rank = 2;
   bool lifted = false;
-  bool fast = false;
 };
 
 /// Elements to add at the end of each axis so that the last, partial windows of ceil_mode are
