@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "exec/engine/kernels/pool_nhwc.h"
+
 namespace quench::exec {
 Ints ceil_extra(const Pool& pool, at::IntArrayRef spatial, const Ints& pads) {
   Ints extra(pool.rank, 0);
