@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <set>
 #include <string_view>
 
 #include "base/format.h"
@@ -27,6 +28,7 @@ class HeaderParser {
     expect('{');
     while (!accept('}')) {
       const std::string_view key = quoted();
+      if (!seen_.insert(key).second) damaged("a key is there twice");
       expect(':');
       if (key == "descr") {
         parse_type(header);
@@ -37,13 +39,12 @@ class HeaderParser {
       } else {
         damaged("unknown key");
       }
-      seen_ += 1;
       if (!accept(',')) {
         expect('}');
         break;
       }
     }
-    if (seen_ != 3) damaged("it needs descr, fortran_order and shape");
+    if (seen_.size() != 3) damaged("it needs descr, fortran_order and shape");
   }
 
  private:
@@ -118,7 +119,7 @@ class HeaderParser {
   }
 
   std::string_view rest_;
-  int seen_ = 0;
+  std::set<std::string_view> seen_;
 };
 
 std::size_t byte_at(std::span<const std::byte> bytes, std::size_t index) {

@@ -10,7 +10,18 @@ namespace quench::exec {
 namespace {
 
 /// A folded result may be this much larger than its inputs; beyond, memory is worth more than time.
-constexpr std::int64_t kMaxGrowth = std::int64_t{16} << 20;
+constexpr std::uint64_t kMaxGrowth = std::uint64_t{16} << 20;
+
+/// Sliding windows, transforms and recurrences: attributes alone can make them slow or hungry, and
+/// no exporter feeds them with constants only.
+bool may_explode(const Node& node) {
+  static constexpr std::array kHeavy = {
+      "Conv",    "ConvInteger", "ConvTranspose", "QLinearConv",       "DeformConv", "AveragePool",
+      "MaxPool", "LpPool",      "MaxUnpool",     "MaxRoiPool",        "RoiAlign",   "Col2Im",
+      "DFT",     "STFT",        "Einsum",        "NonMaxSuppression", "GridSample", "RNN",
+      "GRU",     "LSTM",        "Attention"};
+  return std::ranges::find(kHeavy, node.op_type) != kHeavy.end();
+}
 
 bool may_fold(const Graph& graph, const Node& node) {
   static constexpr std::array kNever = {"RandomNormal",      "RandomUniform", "RandomNormalLike",
@@ -19,6 +30,7 @@ bool may_fold(const Graph& graph, const Node& node) {
   if (std::ranges::find(kNever, node.op_type) != kNever.end()) return false;
   // Quantised weights stay as they are: the integer kernels want them.
   if (node.op_type == "DequantizeLinear" || !subgraphs(node).empty()) return false;
+  if (may_explode(node)) return false;
   return std::ranges::all_of(node.inputs, [&](ValueId id) {
     const Tensor* constant = graph.constant(id);
     return id == kNoValue || (constant != nullptr && scalar_type(constant->dtype()));
@@ -43,20 +55,42 @@ Graph alone(const Graph& graph, const Node& node) {
   return result;
 }
 
+std::uint64_t bytes_of_inputs(const Graph& graph, const Node& node) {
+  std::uint64_t bytes = 0;
+  for (const ValueId id : node.inputs) {
+    if (id != kNoValue) bytes += graph.constant(id)->bytes().size();
+  }
+  return bytes;
+}
+
+/// Whether the results are known to be small enough, before anything is computed: a few numbers in
+/// a file can ask for any amount of memory.
+bool fits(const Graph& single, const Node& node, std::uint64_t max_bytes) {
+  // What these make depends on the elements, but is never more than indices of all of them.
+  static constexpr std::array kBounded = {"NonZero", "Compress", "Unique"};
+  if (std::ranges::find(kBounded, node.op_type) != kBounded.end()) return true;
+  return std::ranges::all_of(single.outputs, [&](ValueId id) {
+    const ValueType& type = single[id].type;
+    const auto shape = type.static_shape();
+    const auto count = shape ? num_elements(*shape) : std::nullopt;
+    const DType dtype = type.dtype == DType::Undefined ? DType::Float64 : type.dtype;
+    const auto bytes = count ? num_bytes(dtype, *count) : std::nullopt;
+    return bytes && *bytes <= max_bytes;
+  });
+}
+
 bool fold(Graph& graph, const Node& node, const CompileOptions& options) {
   std::vector<UnsupportedNode> unsupported;
-  std::int64_t bytes_in = 0;
-  for (const ValueId id : node.inputs) {
-    if (id != kNoValue) bytes_in += static_cast<std::int64_t>(graph.constant(id)->bytes().size());
-  }
-  Program program(alone(graph, node), {.opsets = options.opsets, .fast = false}, unsupported);
+  Model single{.graph = alone(graph, node), .opsets = options.opsets};
+  // Inputs that were folded just now may tell more of the outputs than was known before.
+  infer_types(single);
+  if (!fits(single.graph, node, bytes_of_inputs(graph, node) + kMaxGrowth)) return false;
+  Program program(std::move(single.graph), {.opsets = options.opsets, .fast = false}, unsupported);
   if (!unsupported.empty()) return false;  // reported once, when the whole graph is compiled
   std::vector<at::Tensor> results = program.run({});
   std::size_t next = 0;
-  for (const at::Tensor& result : results) {
-    if (!result.defined() || static_cast<std::int64_t>(result.nbytes()) > bytes_in + kMaxGrowth) {
-      return false;
-    }
+  if (!std::ranges::all_of(results, [](const at::Tensor& each) { return each.defined(); })) {
+    return false;
   }
   for (const ValueId id : node.outputs) {
     if (id == kNoValue) continue;

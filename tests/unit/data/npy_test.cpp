@@ -115,6 +115,7 @@ TEST(Npy, BadFilesAreNamedWithTheReason) {
   expect_contains(reason(npy(dict("<f4", "False", "(-1,)"), "")), {"dimension"});
   expect_contains(reason(npy(dict("<f4", "Maybe", "(1,)"), "")), {"fortran_order"});
   expect_contains(reason(npy("{'descr': '<f4'}", "")), {"shape"});
+  expect_contains(reason(npy("{'shape': (1,), 'shape': (1,), 'descr': '<f4'}", "abcd")), {"twice"});
   expect_contains(reason(npy(dict("|O", "False", "(1,)"), "x"), ErrorKind::Unsupported), {"'|O'"});
   expect_contains(reason(npy("{'descr': [('a', '<f4')], }", ""), ErrorKind::Unsupported),
                   {"structured"});

@@ -87,6 +87,9 @@ Request make_request(const ResizeNode& node, const Call& call) {
     ResizeAxis& axis = request.axes[static_cast<std::size_t>(axes[i])];
     if (sizes[i] < 0) fail(ErrorKind::BadData, "size {} is not possible", sizes[i]);
     axis.out = sizes[i];
+    if (axis.in == 0 && axis.out > 0) {
+      fail(ErrorKind::BadData, "axis {} is empty and cannot be resized to {}", axes[i], axis.out);
+    }
     axis.scale = scales[i];
     if (roi.size() != 2 * axes.size()) continue;
     axis.roi_start = roi[i];

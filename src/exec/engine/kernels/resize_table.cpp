@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/format.h"
 #include "exec/engine/kernels/resize.h"
 
 namespace quench::exec {
 namespace {
+
+/// Far beyond any image; a few numbers in a file can ask for any size.
+constexpr double kMaxEntries = 1 << 26;
 
 /// The place in the input that an output element stands for.
 double source_place(std::int64_t x, const ResizeAxis& axis, const ResizeStyle& style) {
@@ -97,10 +101,13 @@ ResizeTable make_table(const ResizeAxis& axis, const ResizeStyle& style) {
   const bool nearest = style.mode == ResizeMode::Nearest;
   // Shrinking with antialias stretches the kernel over all elements that fall together.
   const double stretch = style.antialias && !nearest ? std::min(axis.scale, 1.0) : 1.0;
-  if (!nearest) {
-    const double reach = style.mode == ResizeMode::Linear ? 1 : 2;
-    table.taps = 2 * static_cast<std::int64_t>(std::ceil(reach / stretch));
+  const double reach = style.mode == ResizeMode::Linear ? 1 : 2;
+  const double taps = nearest ? 1 : 2 * std::ceil(reach / stretch);
+  if (!(taps * static_cast<double>(axis.out) < kMaxEntries)) {
+    fail(ErrorKind::BadData, "an axis of {} elements cannot be resized to {} by a scale of {}",
+         axis.in, axis.out, axis.scale);
   }
+  table.taps = static_cast<std::int64_t>(taps);
   const auto size = static_cast<std::size_t>(axis.out * table.taps);
   table.index.resize(size);
   table.weight.resize(size);
