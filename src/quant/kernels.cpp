@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops that quantise a run of values with one grid; plain, so that compilers vectorise them.
+#include "quant/kernels.h"
+
+#include "quant/clones.h"
+
+namespace quench::quant {
+namespace {
+
+// Adding and taking away 1.5 * 2^23 rounds to nearest even on every instruction set, as long as the
+// value is below 2^22: clamping comes first, and the bounds are integers, so the order is free.
+constexpr float kRounder = 12582912.0f;
+
+inline float rounded(float value, const Grid& grid) {
+  float steps = value / grid.scale;
+  steps = steps == steps ? steps : 0.0f;
+  steps = steps < grid.low ? grid.low : steps;
+  steps = steps > grid.high ? grid.high : steps;
+  return (steps + kRounder) - kRounder;
+}
+
+template <typename Integer>
+inline __attribute__((always_inline)) void quantize_loop(const float* __restrict src,
+                                                         std::int64_t count, const Grid& given,
+                                                         Integer* __restrict dst) {
+  const Grid grid = given;
+  for (std::int64_t i = 0; i < count; ++i) {
+    dst[i] =
+        static_cast<Integer>(static_cast<std::int32_t>(rounded(src[i], grid) + grid.zero_point));
+  }
+}
+
+template <typename Integer>
+inline __attribute__((always_inline)) void dequantize_loop(const Integer* __restrict src,
+                                                           std::int64_t count, const Grid& given,
+                                                           float* __restrict dst) {
+  const Grid grid = given;
+  for (std::int64_t i = 0; i < count; ++i) {
+    dst[i] = (static_cast<float>(src[i]) - grid.zero_point) * grid.scale;
+  }
+}
+
+}  // namespace
+
+// Clones need ordinary functions, so the four types are spelled out.
+#define QUENCH_QUANT_LOOPS(Integer)                                                       \
+  template <>                                                                             \
+  QUENCH_CLONES void quantize(const float* src, std::int64_t count, const Grid& grid,     \
+                              Integer* dst) {                                             \
+    quantize_loop(src, count, grid, dst);                                                 \
+  }                                                                                       \
+  template <>                                                                             \
+  QUENCH_CLONES void dequantize(const Integer* src, std::int64_t count, const Grid& grid, \
+                                float* dst) {                                             \
+    dequantize_loop(src, count, grid, dst);                                               \
+  }
+QUENCH_QUANT_LOOPS(std::int8_t)
+QUENCH_QUANT_LOOPS(std::uint8_t)
+QUENCH_QUANT_LOOPS(std::int16_t)
+QUENCH_QUANT_LOOPS(std::uint16_t)
+#undef QUENCH_QUANT_LOOPS
+
+QUENCH_CLONES void fake_quantize(const float* __restrict src, std::int64_t count, const Grid& given,
+                                 float* __restrict dst) {
+  const Grid grid = given;
+  for (std::int64_t i = 0; i < count; ++i) dst[i] = rounded(src[i], grid) * grid.scale;
+}
+
+QUENCH_CLONES double squared_error(const float* __restrict src, std::int64_t count,
+                                   const Grid& given) {
+  const Grid grid = given;
+  constexpr int kLanes = 16;
+  double lanes[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const float value = src[i + lane];
+      const double error = static_cast<double>(value - rounded(value, grid) * grid.scale);
+      lanes[lane] += error * error;
+    }
+  }
+  for (; i < count; ++i) {
+    const double error = static_cast<double>(src[i] - rounded(src[i], grid) * grid.scale);
+    lanes[0] += error * error;
+  }
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
+}  // namespace quench::quant

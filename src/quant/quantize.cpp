@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole tensors onto a grid and back.
+#include <algorithm>
+#include <thread>
+
+#include "base/format.h"
+#include "base/parallel.h"
+#include "quant/kernels.h"
+#include "quench/quant.h"
+
+namespace quench {
+namespace {
+
+/// The tensor as rows that share a grid: outer x channels runs of `inner` elements.
+struct Layout {
+  std::int64_t runs = 1;
+  std::int64_t channels = 1;
+  std::int64_t inner = 0;
+};
+
+Layout layout_of(const Tensor& tensor, const QuantParams& params) {
+  const int axis = params.spec.axis;
+  if (params.scale.size() != params.zero_point.size() || params.scale.empty()) {
+    fail(ErrorKind::Internal, "a grid has {} scales and {} zero points", params.scale.size(),
+         params.zero_point.size());
+  }
+  Layout layout{1, 1, tensor.size()};
+  if (axis < 0) return layout;
+  if (axis >= tensor.rank()) {
+    fail(ErrorKind::Usage, "cannot quantise along axis {} of a tensor of shape {}", axis,
+         to_string(tensor.shape()));
+  }
+  layout.inner = 1;
+  for (std::int64_t i = 0; i < tensor.rank(); ++i) {
+    const std::int64_t dim = tensor.shape()[static_cast<std::size_t>(i)];
+    if (i <= axis) layout.runs *= dim;
+    if (i > axis) layout.inner *= dim;
+    if (i == axis) layout.channels = dim;
+  }
+  if (layout.channels != static_cast<std::int64_t>(params.scale.size())) {
+    fail(ErrorKind::Usage, "axis {} of a tensor of shape {} needs {} scales, there are {}", axis,
+         to_string(tensor.shape()), layout.channels, params.scale.size());
+  }
+  return layout;
+}
+
+quant::Grid grid_of(const QuantParams& params, std::int64_t channel) {
+  const auto index = static_cast<std::size_t>(channel);
+  const std::int64_t zero = params.zero_point[index];
+  return {params.scale[index], static_cast<float>(params.spec.q_min() - zero),
+          static_cast<float>(params.spec.q_max() - zero), static_cast<float>(zero)};
+}
+
+/// Calls body(first element, count, grid) over the whole tensor, on threads when it is large.
+template <typename Body>
+void for_each_run(const Layout& layout, const QuantParams& params, const Body& body) {
+  constexpr std::int64_t kWorthThreads = 1 << 20;
+  const bool large = layout.runs * layout.inner >= kWorthThreads;
+  const int threads = large ? static_cast<int>(std::thread::hardware_concurrency()) : 1;
+  if (layout.runs == 1) {
+    parallel_for(layout.inner, threads, [&](std::int64_t begin, std::int64_t end) {
+      body(begin, end - begin, grid_of(params, 0));
+    });
+    return;
+  }
+  parallel_for(layout.runs, threads, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t run = begin; run < end; ++run) {
+      body(run * layout.inner, layout.inner, grid_of(params, run % layout.channels));
+    }
+  });
+}
+
+Tensor as_float(const Tensor& tensor) {
+  return tensor.dtype() == DType::Float32 ? tensor : convert(tensor, DType::Float32);
+}
+
+template <typename Integer>
+Tensor quantize_as(const Tensor& real, const QuantParams& params) {
+  const Layout layout = layout_of(real, params);
+  Tensor result = Tensor::zeros(DTypeOf<Integer>::value, real.shape());
+  const float* src = real.data<float>().data();
+  Integer* dst = result.mutable_data<Integer>().data();
+  for_each_run(layout, params, [&](std::int64_t at, std::int64_t count, const quant::Grid& grid) {
+    quant::quantize(src + at, count, grid, dst + at);
+  });
+  return result;
+}
+
+template <typename Integer>
+Tensor dequantize_as(const Tensor& integers, const QuantParams& params) {
+  const Layout layout = layout_of(integers, params);
+  Tensor result = Tensor::zeros(DType::Float32, integers.shape());
+  const Integer* src = integers.data<Integer>().data();
+  float* dst = result.mutable_data<float>().data();
+  for_each_run(layout, params, [&](std::int64_t at, std::int64_t count, const quant::Grid& grid) {
+    quant::dequantize(src + at, count, grid, dst + at);
+  });
+  return result;
+}
+
+}  // namespace
+
+Tensor quantize_tensor(const Tensor& given, const QuantParams& params) {
+  const Tensor real = as_float(given);
+  switch (params.spec.dtype()) {
+    case DType::Int8:
+      return quantize_as<std::int8_t>(real, params);
+    case DType::UInt8:
+      return quantize_as<std::uint8_t>(real, params);
+    case DType::Int16:
+      return quantize_as<std::int16_t>(real, params);
+    default:
+      return quantize_as<std::uint16_t>(real, params);
+  }
+}
+
+Tensor dequantize_tensor(const Tensor& integers, const QuantParams& params) {
+  switch (integers.dtype()) {
+    case DType::Int8:
+      return dequantize_as<std::int8_t>(integers, params);
+    case DType::UInt8:
+      return dequantize_as<std::uint8_t>(integers, params);
+    case DType::Int16:
+      return dequantize_as<std::int16_t>(integers, params);
+    case DType::UInt16:
+      return dequantize_as<std::uint16_t>(integers, params);
+    default:
+      fail(ErrorKind::Usage, "cannot dequantise {}; expected int8, uint8, int16 or uint16",
+           name_of(integers.dtype()));
+  }
+}
+
+Tensor fake_quantize(const Tensor& given, const QuantParams& params) {
+  const Tensor real = as_float(given);
+  const Layout layout = layout_of(real, params);
+  Tensor result = Tensor::zeros(DType::Float32, real.shape());
+  const float* src = real.data<float>().data();
+  float* dst = result.mutable_data<float>().data();
+  for_each_run(layout, params, [&](std::int64_t at, std::int64_t count, const quant::Grid& grid) {
+    quant::fake_quantize(src + at, count, grid, dst + at);
+  });
+  return given.dtype() == DType::Float32 ? result : convert(result, given.dtype());
+}
+
+}  // namespace quench
