@@ -2,7 +2,10 @@
 // What calibration remembers of a tensor, and the observers that choose ranges from it.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -14,39 +17,97 @@
 
 namespace quench {
 
+/// A sum of doubles without rounding, so that the order of adding does not matter. Covers what
+/// float32 values, their squares and any number of them can come to.
+class ExactSum {
+ public:
+  static constexpr int kLimbs = 21;
+  void add(double value) noexcept;
+  void add(const ExactSum& other) noexcept;
+  double value() const noexcept;
+  operator double() const noexcept { return value(); }
+  /// The state, for the file form: limbs of 32 bits, lowest first; the last carries the sign.
+  const std::array<std::int64_t, kLimbs>& limbs() const noexcept { return limbs_; }
+  void set_limbs(const std::array<std::int64_t, kLimbs>& limbs) noexcept;
+  bool operator==(const ExactSum&) const = default;
+
+ private:
+  void carry() noexcept;
+  std::array<std::int64_t, kLimbs> limbs_{};
+};
+
+/// PaddleSlim's moving average: the newest value has weight 1, the one before 0.9, and so on. Keeps
+/// the values that still weigh something, so that parts joined in order equal the whole.
+class MovingAverage {
+ public:
+  static constexpr std::size_t kKept = 384;  ///< 0.9 to that power is below the last bit of 1
+  void add(float value);
+  /// The values of `later` follow ours.
+  void append(const MovingAverage& later);
+  double value() const noexcept;
+  operator double() const noexcept { return value(); }
+  const std::vector<float>& values() const noexcept { return values_; }
+  bool operator==(const MovingAverage&) const = default;
+
+ private:
+  std::vector<float> values_;
+};
+
+/// Runs body(begin, end) over parts of [0, count), on a caller's threads.
+using ParallelLoop =
+    std::function<void(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>&)>;
+
 /// Everything the observers need of one tensor: streaming, mergeable, of fixed size. The result
-/// does not depend on how the samples were cut into batches or spread over threads.
+/// does not depend on how the samples were cut into batches or spread over threads, bit for bit;
+/// only `moving_abs_max` depends on the order of the samples, as its definition asks.
 class Statistic {
  public:
-  /// Adds one sample's values (one image, one row of a batch).
-  void add_sample(std::span<const float> values);
+  static constexpr std::int64_t kMaxBins = 4096;
+
+  /// Adds one sample's values (one image, one row of a batch). A large sample is cut into pieces
+  /// that `parallel`, where given, spreads over threads; the result is the same.
+  void add_sample(std::span<const float> values, const ParallelLoop& parallel = {});
+  /// Adds what another has seen; its samples count as later ones.
   void merge(const Statistic& other);
+  double abs_max() const noexcept;
+  double mean() const noexcept;
+  double variance() const noexcept;
+  bool operator==(const Statistic&) const = default;
 
   std::int64_t samples = 0;
-  std::int64_t count = 0;  ///< finite values
+  std::int64_t count = 0;  ///< finite values; the others are counted here and left out elsewhere
   std::int64_t nans = 0;
   std::int64_t infinities = 0;
   double min = 0;
   double max = 0;
-  double sum = 0;
-  double sum_squares = 0;
-  double sum_abs_max = 0;     ///< over samples: for `avg`
-  double moving_abs_max = 0;  ///< PaddleSlim's moving average over samples, in order
-  double sum_low = 0;         ///< over samples: the 0.01 % quantile, for `removal_outlier`
-  double sum_high = 0;        ///< and the 99.99 % one
+  ExactSum sum;
+  ExactSum sum_squares;
+  ExactSum sum_abs_max;          ///< over samples: for `avg`
+  MovingAverage moving_abs_max;  ///< over samples, in order
+  /// Over samples: the 0.01 % and the 99.99 % quantile, for `removal_outlier`. They are read off
+  /// the sample's own histogram: exact where they are the extremes (below 10000 values), else off
+  /// by less than a 2048th of the sample's range.
+  ExactSum sum_low;
+  ExactSum sum_high;
+  std::int64_t observed = 0;  ///< samples that had a finite value: what those sums divide by
 
   /// Exact counts over bins [(first_bin + i) * width, (first_bin + i + 1) * width); the width is a
-  /// power of two, so that growing the range merges pairs of bins.
+  /// power of two, so that growing the range merges pairs of bins: the smallest with which the
+  /// values seen, and zero, fit into kMaxBins. The bins stored reach from min to max.
   double bin_width = 0;
   std::int64_t first_bin = 0;
   std::vector<std::int64_t> bins;
   std::int64_t zeros = 0;  ///< values that are exactly zero (also counted in their bin)
 };
 
-/// Statistics by value name, with a file form.
+/// Statistics by value name, with a file form. `settings` is the caller's own note, such as the
+/// model's hash: whoever loads the file decides whether it fits.
 using StatisticMap = std::map<std::string, Statistic>;
-void save_statistics(const StatisticMap& statistics, const std::string& path);
-StatisticMap load_statistics(const std::string& path);
+/// Appears under `path` whole or not at all.
+void save_statistics(const StatisticMap& statistics, const std::string& path,
+                     std::string_view settings = {});
+/// Throws Error(BadData) that names the file when it is not whole.
+StatisticMap load_statistics(const std::string& path, std::string* settings = nullptr);
 void merge_statistics(StatisticMap& into, const StatisticMap& other);
 
 /// An observer of the list that `quench list observers` shows.
@@ -59,6 +120,16 @@ struct ObserverInfo {
 std::span<const ObserverInfo> all_observers() noexcept;
 /// By name or alias, case-insensitive; throws Error(Usage) with the nearest.
 const ObserverInfo& find_observer(std::string_view name);
+
+/// What `auto` finds: ranges are chosen from one statistic and judged by another, of samples that
+/// were held out; where that is empty, by the first.
+struct ObserverChoice {
+  std::string_view observer;
+  Range range;
+  double error = 0;  ///< mean squared
+};
+ObserverChoice best_observer(const Statistic& seen, const Statistic& held_out,
+                             const QuantSpec& spec);
 
 /// Ranges of a constant weight, one for each index of the spec's axis, by the spec's observer:
 /// abs_max, channel_wise_abs_max, mse, channel_wise_mse.

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Histograms whose width follows from their range alone.
+#include "observe/bins.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace quench::observe {
+namespace {
+
+// Its inverse must be a float32; what is smaller than that lies in the bins beside zero.
+constexpr int kLeastExponent = -120;
+
+}  // namespace
+
+double canonical_width(double min, double max) {
+  const double low = std::min(min, 0.0);
+  const double high = std::max(max, 0.0);
+  const double least = std::ldexp(1.0, kLeastExponent);
+  const double wanted = (high - low) / static_cast<double>(Statistic::kMaxBins);
+  // 2^ilogb is at most `wanted`, and half of it could never hold the range.
+  double width = wanted > least ? std::ldexp(1.0, std::ilogb(wanted)) : least;
+  const auto most = static_cast<double>(Statistic::kMaxBins);
+  while (std::floor(high / width) - std::floor(low / width) + 1 > most) width *= 2;
+  return width;
+}
+
+BinRange bin_range(double min, double max) {
+  const double width = canonical_width(min, max);
+  const auto first = static_cast<std::int64_t>(std::floor(min / width));
+  const auto last = static_cast<std::int64_t>(std::floor(max / width));
+  return {width, first, last - first + 1};
+}
+
+void fit_bins(Statistic& statistic) {
+  const BinRange range = bin_range(statistic.min, statistic.max);
+  if (range.width == statistic.bin_width && range.first == statistic.first_bin &&
+      range.count == static_cast<std::int64_t>(statistic.bins.size())) {
+    return;
+  }
+  const double old_width = std::exchange(statistic.bin_width, range.width);
+  const std::int64_t old_first = std::exchange(statistic.first_bin, range.first);
+  const std::vector<std::int64_t> old = std::exchange(
+      statistic.bins, std::vector<std::int64_t>(static_cast<std::size_t>(range.count)));
+  if (!old.empty()) add_bins(statistic, old_width, old_first, old);
+}
+
+void add_bins(Statistic& statistic, double width, std::int64_t first,
+              std::span<const std::int64_t> counts) {
+  const int ratio = std::ilogb(statistic.bin_width) - std::ilogb(width);
+  const int shift = std::min(ratio, 63);
+  const std::int64_t last_bin = static_cast<std::int64_t>(statistic.bins.size()) - 1;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    // An arithmetic shift divides and rounds down, which is what bins aligned at zero need. The
+    // clamp matters only for numbers so small that the processor takes them for zero.
+    const std::int64_t bin =
+        ((first + static_cast<std::int64_t>(i)) >> shift) - statistic.first_bin;
+    statistic.bins[static_cast<std::size_t>(std::clamp<std::int64_t>(bin, 0, last_bin))] +=
+        counts[i];
+  }
+}
+
+}  // namespace quench::observe

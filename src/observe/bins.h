@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Histograms whose width follows from their range alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "quench/statistics.h"
+
+namespace quench::observe {
+
+/// The smallest power of two with which [min, max] and zero fit into Statistic::kMaxBins bins.
+double canonical_width(double min, double max);
+
+/// The bins that [min, max] takes.
+struct BinRange {
+  double width;
+  std::int64_t first;
+  std::int64_t count;
+};
+BinRange bin_range(double min, double max);
+
+/// Makes the statistic's bins fit its min and max; counts move to wider bins exactly.
+void fit_bins(Statistic& statistic);
+/// Adds counts of narrower or equal bins to bins that cover them.
+void add_bins(Statistic& statistic, double width, std::int64_t first,
+              std::span<const std::int64_t> counts);
+
+}  // namespace quench::observe

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a grid does to the values a statistic has seen, without the values.
+#include "observe/distribution.h"
+
+#include <algorithm>
+
+#include "quant/clones.h"
+
+namespace quench::observe {
+namespace {
+
+constexpr std::size_t kLanes = 8;
+// Rounds to nearest even when added and taken away, on every instruction set.
+constexpr double kRounder = 6755399441055744.0;
+
+inline double nearest_step(double steps, const StepGrid& grid) {
+  steps = steps < grid.low ? grid.low : steps;
+  steps = steps > grid.high ? grid.high : steps;
+  return (steps + kRounder) - kRounder;
+}
+
+/// Antiderivative of (u - nearest(u))^2, in steps. Beyond the ends it goes on as the clipping
+/// error.
+inline double error_integral(double edge, double inverse, const StepGrid& grid) {
+  const double steps = edge * inverse;
+  const double k = nearest_step(steps, grid);
+  const double rest = steps - k;
+  return k * (1.0 / 12.0) + rest * rest * rest * (1.0 / 3.0);
+}
+
+QUENCH_CLONES double error_sum(const double* __restrict edges, const double* __restrict rises,
+                               std::size_t count, const StepGrid& given) {
+  const StepGrid grid = given;
+  const double inverse = 1.0 / grid.step;
+  double lanes[kLanes] = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      lanes[lane] += rises[i + lane] * error_integral(edges[i + lane], inverse, grid);
+    }
+  }
+  double sum = 0;
+  for (; i < count; ++i) sum += rises[i] * error_integral(edges[i], inverse, grid);
+  for (const double lane : lanes) sum += lane;
+  return sum * grid.step * grid.step * grid.step;
+}
+
+}  // namespace
+
+StepGrid step_grid(const QuantParams& params) {
+  const auto zero = static_cast<double>(params.zero_point.front());
+  return {static_cast<double>(params.scale.front()),
+          static_cast<double>(params.spec.q_min()) - zero,
+          static_cast<double>(params.spec.q_max()) - zero};
+}
+
+StepGrid step_grid(const QuantSpec& spec, const Range& range) {
+  QuantSpec whole = spec;
+  whole.axis = -1;
+  return step_grid(choose_params(whole, {range}));
+}
+
+Distribution::Distribution(const Statistic& statistic)
+    : count_(static_cast<double>(statistic.count)) {
+  for (std::size_t i = 0; i < statistic.bins.size(); ++i) {
+    const std::int64_t bin = statistic.first_bin + static_cast<std::int64_t>(i);
+    const std::int64_t values = statistic.bins[i] - (bin == 0 ? statistic.zeros : 0);
+    if (values <= 0) continue;
+    const double begin = static_cast<double>(bin) * statistic.bin_width;
+    add_bin(std::max(begin, statistic.min), std::min(begin + statistic.bin_width, statistic.max),
+            static_cast<double>(values));
+  }
+}
+
+void Distribution::add_bin(double begin, double end, double values) {
+  constexpr double kNoWidth = 1e-12;
+  if (end - begin <= kNoWidth * std::max(std::abs(begin), std::abs(end))) {
+    points_.push_back(begin);
+    masses_.push_back(values);
+    return;
+  }
+  const double density = values / (end - begin);
+  if (!edges_.empty() && edges_.back() == begin) {
+    rises_.back() -= density;
+  } else {
+    edges_.push_back(begin);
+    rises_.push_back(-density);
+  }
+  edges_.push_back(end);
+  rises_.push_back(density);
+}
+
+double Distribution::mean_squared_error(const StepGrid& grid) const {
+  if (count_ == 0) return 0;
+  double sum = error_sum(edges_.data(), rises_.data(), edges_.size(), grid);
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    const double error = points_[i] - nearest_step(points_[i] / grid.step, grid) * grid.step;
+    sum += masses_[i] * error * error;
+  }
+  return std::max(0.0, sum / count_);
+}
+
+Distribution::Moments Distribution::moments(const StepGrid& grid) const {
+  if (count_ == 0) return {0, 0};
+  double first = 0;
+  double second = 0;
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
+    const double steps = edges_[i] / grid.step;
+    const double k = nearest_step(steps, grid);
+    const double rest = steps - k;
+    first += rises_[i] * (k * rest + k * k / 2);
+    second += rises_[i] * (k * k * k / 3 + k / 6 + k * k * rest);
+  }
+  first *= grid.step * grid.step;
+  second *= grid.step * grid.step * grid.step;
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    const double value = nearest_step(points_[i] / grid.step, grid) * grid.step;
+    first += masses_[i] * value;
+    second += masses_[i] * value * value;
+  }
+  return {first / count_, second / count_};
+}
+
+}  // namespace quench::observe
+
+namespace quench {
+
+double expected_error(const Statistic& statistic, const QuantParams& params) {
+  return observe::Distribution(statistic).mean_squared_error(observe::step_grid(params));
+}
+
+}  // namespace quench

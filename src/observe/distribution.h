@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a grid does to the values a statistic has seen, without the values.
+#pragma once
+
+#include <vector>
+
+#include "quench/statistics.h"
+
+namespace quench::observe {
+
+/// A grid in steps from zero: real = k * step for k in [low, high].
+struct StepGrid {
+  double step;
+  double low;
+  double high;
+};
+StepGrid step_grid(const QuantParams& params);
+/// The grid that `choose_params` gives for one range.
+StepGrid step_grid(const QuantSpec& spec, const Range& range);
+
+/// Values taken as spread evenly over each bin, between the extremes; exact zeros apart. Errors are
+/// integrals of the grid's sawtooth over those bins, so that bins need not be finer than steps.
+class Distribution {
+ public:
+  explicit Distribution(const Statistic& statistic);
+  /// Mean squared error; 0 when nothing was seen.
+  double mean_squared_error(const StepGrid& grid) const;
+
+  struct Moments {
+    double mean;
+    double mean_square;
+  };
+  /// Of the values after quantising and dequantising.
+  Moments moments(const StepGrid& grid) const;
+
+ private:
+  void add_bin(double begin, double end, double values);
+
+  // The density as steps up and down at edges: an integral is a sum of antiderivatives there.
+  std::vector<double> edges_;
+  std::vector<double> rises_;
+  std::vector<double> points_;  // values of bins that have no width
+  std::vector<double> masses_;
+  double count_ = 0;
+};
+
+}  // namespace quench::observe

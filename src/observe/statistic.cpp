@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adding samples to a statistic, and statistics to each other.
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "observe/bins.h"
+#include "observe/scan.h"
+#include "quench/statistics.h"
+
+namespace quench {
+namespace {
+
+using observe::BinRange;
+using observe::Summary;
+
+// Pieces have a fixed size, so that sums do not depend on the number of threads.
+constexpr std::int64_t kPiece = 65536;
+constexpr std::int64_t kPiecesCounted = observe::kMaxCounted / kPiece;
+
+void in_parts(const ParallelLoop& parallel, std::int64_t count,
+              const std::function<void(std::int64_t, std::int64_t)>& body) {
+  if (parallel && count > 1) return parallel(count, body);
+  body(0, count);
+}
+
+std::span<const float> piece_of(std::span<const float> values, std::int64_t piece) {
+  const auto begin = static_cast<std::size_t>(piece * kPiece);
+  return values.subspan(begin, std::min<std::size_t>(kPiece, values.size() - begin));
+}
+
+Summary summarize_sample(std::span<const float> values, std::int64_t pieces,
+                         const ParallelLoop& parallel) {
+  std::vector<Summary> parts(static_cast<std::size_t>(pieces));
+  in_parts(parallel, pieces, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto piece = piece_of(values, i);
+      parts[static_cast<std::size_t>(i)] =
+          observe::summarize(piece.data(), static_cast<std::int64_t>(piece.size()));
+    }
+  });
+  Summary total = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    total.min = std::min(total.min, parts[i].min);
+    total.max = std::max(total.max, parts[i].max);
+    total.sum += parts[i].sum;
+    total.sum_squares += parts[i].sum_squares;
+    total.zeros += parts[i].zeros;
+  }
+  return total;
+}
+
+/// Counts pieces [begin, end) into bins of their own.
+std::vector<std::uint32_t> count_pieces(std::span<const float> values, const BinRange& range,
+                                        std::int64_t begin, std::int64_t end) {
+  std::vector<std::uint16_t> lanes(static_cast<std::size_t>(range.count * observe::kLanes));
+  std::vector<std::uint32_t> bins(static_cast<std::size_t>(range.count));
+  const auto inverse = static_cast<float>(1.0 / range.width);
+  for (std::int64_t i = begin; i < end; ++i) {
+    const auto piece = piece_of(values, i);
+    observe::count_bins(piece.data(), static_cast<std::int64_t>(piece.size()), inverse,
+                        static_cast<std::int32_t>(range.first), lanes.data());
+    const bool full = (i - begin + 1) % kPiecesCounted == 0;
+    if (full || i + 1 == end) observe::gather_lanes(lanes.data(), range.count, bins.data());
+  }
+  return bins;
+}
+
+std::vector<std::int64_t> count_sample(std::span<const float> values, std::int64_t pieces,
+                                       const BinRange& range, const ParallelLoop& parallel) {
+  std::vector<std::int64_t> bins(static_cast<std::size_t>(range.count));
+  std::mutex mutex;
+  in_parts(parallel, pieces, [&](std::int64_t begin, std::int64_t end) {
+    const auto part = count_pieces(values, range, begin, end);
+    const std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < bins.size(); ++i) bins[i] += part[i];
+  });
+  return bins;
+}
+
+/// The value that `rank` others lie below, up to where it lies inside its bin.
+double value_at_rank(const BinRange& range, const std::vector<std::int64_t>& bins,
+                     std::int64_t rank) {
+  std::int64_t below = 0;
+  std::size_t i = 0;
+  while (i + 1 < bins.size() && below + bins[i] <= rank) below += bins[i++];
+  const double inside = (static_cast<double>(rank - below) + 0.5) /
+                        static_cast<double>(std::max<std::int64_t>(bins[i], 1));
+  return (static_cast<double>(range.first) + static_cast<double>(i) + inside) * range.width;
+}
+
+/// The sample's 0.01 % and 99.99 % quantiles, as MindSpore Lite takes them: no interpolation.
+Range trimmed_range(const Summary& summary, const BinRange& range,
+                    const std::vector<std::int64_t>& bins, std::int64_t count) {
+  const auto low_rank = static_cast<std::int64_t>(0.0001 * static_cast<double>(count));
+  const auto high_rank =
+      std::min(count - 1, static_cast<std::int64_t>(0.9999 * static_cast<double>(count)));
+  const double min = static_cast<double>(summary.min);
+  const double max = static_cast<double>(summary.max);
+  const double low = low_rank == 0 ? min : value_at_rank(range, bins, low_rank);
+  const double high = high_rank == count - 1 ? max : value_at_rank(range, bins, high_rank);
+  return {std::clamp(low, min, max), std::clamp(high, min, max)};
+}
+
+/// Counts the values that are not finite and returns the others.
+std::vector<float> leave_out_special(std::span<const float> values, Statistic& statistic) {
+  std::vector<float> kept;
+  kept.reserve(values.size());
+  for (const float value : values) {
+    if (std::isnan(value)) {
+      ++statistic.nans;
+    } else if (std::isinf(value)) {
+      ++statistic.infinities;
+    } else {
+      kept.push_back(value);
+    }
+  }
+  return kept;
+}
+
+void widen(Statistic& statistic, double min, double max) {
+  statistic.min = statistic.count == 0 ? min : std::min(statistic.min, min);
+  statistic.max = statistic.count == 0 ? max : std::max(statistic.max, max);
+}
+
+void add_finite(Statistic& statistic, std::span<const float> values, const Summary& summary,
+                const ParallelLoop& parallel) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  // Adding zero turns -0 into 0: which of the two comes first must not show.
+  const double min = static_cast<double>(summary.min) + 0.0;
+  const double max = static_cast<double>(summary.max) + 0.0;
+  const BinRange range = observe::bin_range(min, max);
+  const auto bins = count_sample(values, (count + kPiece - 1) / kPiece, range, parallel);
+  widen(statistic, min, max);
+  observe::fit_bins(statistic);
+  observe::add_bins(statistic, range.width, range.first, bins);
+  const double largest = std::max(std::fabs(min), std::fabs(max));
+  const Range trimmed = trimmed_range(summary, range, bins, count);
+  statistic.count += count;
+  statistic.zeros += summary.zeros;
+  statistic.sum.add(summary.sum);
+  statistic.sum_squares.add(summary.sum_squares);
+  statistic.sum_abs_max.add(largest);
+  statistic.moving_abs_max.add(static_cast<float>(largest));
+  statistic.sum_low.add(trimmed.min);
+  statistic.sum_high.add(trimmed.max);
+  ++statistic.observed;
+}
+
+}  // namespace
+
+void Statistic::add_sample(std::span<const float> values, const ParallelLoop& parallel) {
+  ++samples;
+  if (values.empty()) return;
+  const auto pieces = (static_cast<std::int64_t>(values.size()) + kPiece - 1) / kPiece;
+  const Summary summary = summarize_sample(values, pieces, parallel);
+  if (std::isfinite(summary.sum_squares)) return add_finite(*this, values, summary, parallel);
+  const std::vector<float> kept = leave_out_special(values, *this);
+  if (kept.empty()) return;
+  const auto kept_pieces = (static_cast<std::int64_t>(kept.size()) + kPiece - 1) / kPiece;
+  add_finite(*this, kept, summarize_sample(kept, kept_pieces, parallel), parallel);
+}
+
+void Statistic::merge(const Statistic& other) {
+  if (&other == this) return merge(Statistic(other));
+  samples += other.samples;
+  nans += other.nans;
+  infinities += other.infinities;
+  if (other.count == 0) return;
+  widen(*this, other.min, other.max);
+  observe::fit_bins(*this);
+  observe::add_bins(*this, other.bin_width, other.first_bin, other.bins);
+  count += other.count;
+  zeros += other.zeros;
+  observed += other.observed;
+  sum.add(other.sum);
+  sum_squares.add(other.sum_squares);
+  sum_abs_max.add(other.sum_abs_max);
+  moving_abs_max.append(other.moving_abs_max);
+  sum_low.add(other.sum_low);
+  sum_high.add(other.sum_high);
+}
+
+double Statistic::abs_max() const noexcept { return std::max(std::fabs(min), std::fabs(max)); }
+
+double Statistic::mean() const noexcept {
+  return count > 0 ? sum.value() / static_cast<double>(count) : 0;
+}
+
+double Statistic::variance() const noexcept {
+  if (count == 0) return 0;
+  const double average = mean();
+  return std::max(0.0, sum_squares.value() / static_cast<double>(count) - average * average);
+}
+
+void merge_statistics(StatisticMap& into, const StatisticMap& other) {
+  for (const auto& [name, statistic] : other) into[name].merge(statistic);
+}
+
+}  // namespace quench

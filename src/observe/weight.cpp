@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranges of constant weights: the values themselves are at hand, so errors are exact.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <thread>
+
+#include "base/format.h"
+#include "base/nearest.h"
+#include "base/parallel.h"
+#include "quant/kernels.h"
+#include "quench/statistics.h"
+
+namespace quench {
+namespace {
+
+enum class Method { Whole, LeastError };
+
+Method method_of(const std::string& observer) {
+  static const std::array<std::pair<std::string_view, Method>, 6> kMethods = {
+      {{"", Method::Whole},
+       {"abs_max", Method::Whole},
+       {"channel_wise_abs_max", Method::Whole},
+       {"min_max", Method::Whole},
+       {"mse", Method::LeastError},
+       {"channel_wise_mse", Method::LeastError}}};
+  std::vector<std::string> names;
+  for (const auto& [name, method] : kMethods) {
+    if (name == observer) return method;
+    if (!name.empty()) names.emplace_back(name);
+  }
+  fail(ErrorKind::Usage, "there is no observer '{}' for weights{}; there are {}", observer,
+       did_you_mean(observer, names), fmt::join(names, ", "));
+}
+
+Range whole_range(const std::vector<float>& values, const QuantSpec& spec) {
+  float low = 0;
+  float high = 0;
+  for (const float value : values) {
+    if (!std::isfinite(value)) continue;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  const auto min = static_cast<double>(low);
+  const auto max = static_cast<double>(high);
+  if (!spec.symmetric) return {min, max};
+  return {-std::max(-min, max), std::max(-min, max)};
+}
+
+double error_with(const std::vector<float>& values, const QuantSpec& spec, const Range& range) {
+  const QuantParams params = choose_params(spec, {range});
+  const std::int64_t zero = params.zero_point.front();
+  const quant::Grid grid{params.scale.front(), static_cast<float>(spec.q_min() - zero),
+                         static_cast<float>(spec.q_max() - zero), static_cast<float>(zero)};
+  return quant::squared_error(values.data(), static_cast<std::int64_t>(values.size()), grid);
+}
+
+/// PaddleSlim's search, with the unclipped range among the candidates, then once more finer.
+Range least_error(const std::vector<float>& values, const QuantSpec& spec) {
+  const Range whole = whole_range(values, spec);
+  double best = 1;
+  double least = error_with(values, spec, whole);
+  const auto try_factor = [&](double factor) {
+    const double error = error_with(values, spec, {factor * whole.min, factor * whole.max});
+    if (!(error < least)) return;
+    least = error;
+    best = factor;
+  };
+  for (int percent = 98; percent >= 30; percent -= 2) try_factor(percent / 100.0);
+  const double middle = best;
+  for (int k = -3; k <= 3; ++k) {
+    const double factor = middle + 0.005 * k;
+    if (k != 0 && factor < 1) try_factor(factor);
+  }
+  return {best * whole.min, best * whole.max};
+}
+
+/// The values of one channel, one after the other.
+void gather(std::span<const float> weight, std::int64_t channels, std::int64_t inner,
+            std::int64_t channel, std::vector<float>& values) {
+  values.clear();
+  const auto total = static_cast<std::int64_t>(weight.size());
+  for (std::int64_t at = channel * inner; at < total; at += channels * inner) {
+    const auto begin = weight.begin() + at;
+    values.insert(values.end(), begin, begin + inner);
+  }
+}
+
+}  // namespace
+
+std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& given) {
+  const Method method = method_of(given.observer);
+  QuantSpec spec = given;
+  spec.axis = -1;
+  spec.observer.clear();
+  if (given.axis >= weight.rank()) {
+    fail(ErrorKind::Usage, "a weight of shape {} has no axis {}", to_string(weight.shape()),
+         given.axis);
+  }
+  std::int64_t channels = 1;
+  std::int64_t inner = weight.size();
+  if (given.axis >= 0) {
+    channels = weight.shape()[static_cast<std::size_t>(given.axis)];
+    inner = 1;
+    for (auto i = static_cast<std::size_t>(given.axis) + 1; i < weight.shape().size(); ++i) {
+      inner *= weight.shape()[i];
+    }
+  }
+  const Tensor real = weight.dtype() == DType::Float32 ? weight : convert(weight, DType::Float32);
+  const auto all = real.data<float>();
+  std::vector<Range> ranges(static_cast<std::size_t>(channels));
+  if (all.empty()) return ranges;
+  constexpr std::int64_t kWorthThreads = 1 << 18;
+  const int threads =
+      weight.size() >= kWorthThreads ? static_cast<int>(std::thread::hardware_concurrency()) : 1;
+  parallel_for(channels, threads, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> values;
+    for (std::int64_t channel = begin; channel < end; ++channel) {
+      gather(all, channels, inner, channel, values);
+      ranges[static_cast<std::size_t>(channel)] =
+          method == Method::Whole ? whole_range(values, spec) : least_error(values, spec);
+    }
+  });
+  return ranges;
+}
+
+}  // namespace quench
