@@ -2,12 +2,19 @@
 // From a plan with its grids to a model that a runtime runs on integers.
 #pragma once
 
+#include <cstdint>
+
 #include "quench/plan.h"
 
 namespace quench {
 
+/// Adjusts grids to what the target's kernels need, in place; doing it twice changes nothing:
+/// grids stay inside the bounds of activations that are to be absorbed, weight scales grow where
+/// the bias would leave int32, and (isa avx2) where sums of two products would saturate.
+void settle(const Model& model, const QuantPlan& plan, QuantSolution& solution);
+
 /// Turns a plan and its grids into QuantizeLinear/DequantizeLinear nodes that the target fuses.
-/// Raises the opset where the result needs it.
+/// Raises the opset where the result needs it. Settles the grids first.
 Model insert_qdq(const Model& model, const QuantPlan& plan, const QuantSolution& solution);
 
 /// The same computation with QLinearConv, QLinearMatMul and their like, where they exist; the rest

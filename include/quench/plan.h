@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,9 @@ struct ValuePlan {
   Range fixed;
   std::string source;
   std::string reason;
+  /// An activation behind the node that makes it (Relu, Clip): a grid inside these bounds lets the
+  /// runtime drop that activation.
+  std::optional<Range> bounds;
 };
 
 /// What happens to a constant input of a node.
@@ -44,11 +48,13 @@ struct NodePlan {
   Kind kind = Kind::Float;
   std::string reason;
   bool quantize_bias = false;  ///< input 2 becomes int32 with scale input x weight
+  NodeId absorbed_by = -1;     ///< an activation: the node whose integer kernel does its work
 };
 
 /// The decision for every node and value of a graph, made before any data are seen.
 struct QuantPlan {
   std::string target;
+  std::string isa;                          ///< "avx2": sums of two products must fit in 16 bits
   std::vector<NodePlan> nodes;              ///< by node id
   std::map<std::string, ValuePlan> values;  ///< activations by name; absent: Float
   std::vector<WeightPlan> weights;

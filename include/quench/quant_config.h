@@ -19,7 +19,8 @@ struct QuantRule {
   std::optional<int> activation_bits;
   std::optional<int> weight_bits;
   std::optional<bool> per_channel;
-  bool skip = false;  ///< leave the node in float
+  /// Leave the node in float; the most specific rule that matches decides.
+  bool skip = false;
 };
 
 /// Rules in PaddleSlim's precedence: layer (exact node name) over name pattern over operator type
@@ -36,6 +37,9 @@ class QuantConfig {
   std::vector<std::string> quantizable_op_type;  ///< empty: all that the target can do
   std::string target = "onnxruntime";
   std::string isa;  ///< "", "avx2", "vnni"
+  /// Observers where no rule names one.
+  std::string default_activation_observer = "mse";
+  std::string default_weight_observer = "channel_wise_abs_max";
 
   /// The merged rule for a node.
   QuantRule rule_for(const std::string& node_name, const std::string& op_type) const;
@@ -45,7 +49,8 @@ class QuantConfig {
 struct TargetOp {
   NodePlan::Kind kind = NodePlan::Kind::Float;
   std::string_view op_type;
-  std::string_view reason;  ///< for Float: why
+  std::string_view reason;    ///< for Float: why
+  bool float_output = false;  ///< for Integer: its result may stay float
 };
 
 /// A runtime, described by data.
@@ -56,7 +61,15 @@ struct TargetInfo {
   bool activation_symmetric = false;
   bool quantize_bias = true;     ///< as int32; else it stays float
   bool quantize_outputs = true;  ///< outputs of integer nodes get a grid too
+  bool narrow_weights = false;   ///< -127..127
+  bool per_channel = true;       ///< weights may have a grid for each channel
+  /// An Add of a layer's result and a skip connection reads the layer's result unquantised.
+  bool residual_in_float = false;
+  bool shared_concat = false;  ///< the inputs and the output of a Concat have one grid
+  std::string_view otherwise = "no integer kernel";  ///< the reason for what `ops` does not list
   std::vector<TargetOp> ops;
+  /// The runtime's own limits: why it cannot run this node on integers, or "". May be null.
+  std::string (*refuse)(const Graph& graph, const Node& node) = nullptr;
 };
 
 const std::vector<TargetInfo>& all_targets();

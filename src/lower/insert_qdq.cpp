@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a plan into a graph as QuantizeLinear and DequantizeLinear: one Q a value, a DQ of its own
+// for every reader, integer constants for weights and biases.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "base/format.h"
+#include "lower/grids.h"
+#include "quench/lower.h"
+
+namespace quench {
+namespace lower {
+namespace {
+
+constexpr std::int64_t kPerChannelOpset = 13;
+constexpr std::int64_t kSixteenBitOpset = 21;
+
+/// The values that hold a grid's scale and zero point.
+struct Grid {
+  ValueId scale = kNoValue;
+  ValueId zero_point = kNoValue;
+  const QuantParams* params = nullptr;
+};
+
+Tensor zero_points(const QuantParams& params, DType dtype) {
+  Shape shape;
+  if (params.spec.axis >= 0) shape.push_back(static_cast<std::int64_t>(params.zero_point.size()));
+  return convert(Tensor::of<std::int32_t>(std::move(shape), params.zero_point), dtype);
+}
+
+Tensor scales(const QuantParams& params) {
+  Shape shape;
+  if (params.spec.axis >= 0) shape.push_back(static_cast<std::int64_t>(params.scale.size()));
+  return Tensor::of<float>(std::move(shape), params.scale);
+}
+
+class Writer {
+ public:
+  Writer(Model& model, const Graph& source, const QuantPlan& plan, const QuantSolution& solution)
+      : graph_(model.graph), source_(source), plan_(plan), solution_(solution), uses_(source) {
+    for (const Node& node : graph_.nodes) {
+      node_names_.insert(node.name);
+      for (std::string& name : captured_names(node)) captured_.insert(std::move(name));
+    }
+    for (const WeightPlan& weight : plan.weights) weights_.emplace(weight.node, weight.input);
+  }
+
+  void run() {
+    const std::vector<Node> nodes = std::move(graph_.nodes);
+    num_planned_ = graph_.values().size();
+    for (const ValueId input : graph_.inputs) {
+      if (has_grid(input)) quantize(input, input);
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) write(static_cast<NodeId>(i), nodes[i]);
+    graph_.nodes = std::move(written_);
+    drop_replaced_inputs();
+    compact(graph_, {});
+  }
+
+ private:
+  bool has_grid(ValueId id) const {
+    return id != kNoValue && static_cast<std::size_t>(id) < num_planned_ &&
+           lower::has_grid(plan_, graph_[id].name);
+  }
+
+  void write(NodeId id, Node node) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId input = node.inputs[i];
+      if (weights_.contains({id, i})) {
+        node.inputs[i] = weight(id, i, input);
+      } else if (has_grid(input)) {
+        node.inputs[i] = dequantize(input);
+      }
+    }
+    if (plan_.nodes[static_cast<std::size_t>(id)].quantize_bias) write_bias(id, node);
+    std::vector<std::pair<ValueId, ValueId>> made;  // the planned value, and who now holds it
+    for (ValueId& output : node.outputs) {
+      if (!has_grid(output)) continue;
+      const ValueId planned = output;
+      if (must_keep_name(planned)) {
+        output = graph_.add_fresh(graph_[planned].name + "_float", graph_[planned].type);
+      }
+      made.emplace_back(planned, output);
+    }
+    written_.push_back(std::move(node));
+    for (const auto& [planned, holder] : made) {
+      quantize(planned, holder);
+      if (planned != holder) dequantize_into(planned, planned);
+    }
+  }
+
+  /// Whoever asks for the value by name gets what the integers stand for.
+  bool must_keep_name(ValueId id) const {
+    return uses_.is_output[static_cast<std::size_t>(id)] || captured_.contains(graph_[id].name);
+  }
+
+  std::string fresh_node_name(const std::string& stem) {
+    std::string name = stem;
+    for (int suffix = 1; !node_names_.insert(name).second; ++suffix) {
+      name = format("{}_{}", stem, suffix);
+    }
+    return name;
+  }
+
+  void emit(std::string op, const std::string& stem, std::vector<ValueId> inputs, ValueId output,
+            int axis = -1) {
+    Node node;
+    node.name = fresh_node_name(format("{}_{}", stem, op));
+    node.op_type = std::move(op);
+    node.inputs = std::move(inputs);
+    node.outputs = {output};
+    if (axis >= 0) node.set("axis", static_cast<std::int64_t>(axis));
+    written_.push_back(std::move(node));
+  }
+
+  const Grid& grid_of(ValueId id) {
+    const std::string& name = graph_[id].name;
+    const ValuePlan& value = plan_.values.at(name);
+    const bool shared = value.kind == ValuePlan::Kind::SharedWith;
+    const std::string root = shared ? value.source : name;
+    const QuantParams& params = value_grid(plan_, solution_, root);
+    const auto [found, fresh] = grids_.try_emplace(root);
+    if (fresh) {
+      found->second = {.scale = graph_.add_constant(root + "_scale", scales(params)),
+                       .zero_point = graph_.add_constant(root + "_zero_point",
+                                                         zero_points(params, params.spec.dtype())),
+                       .params = &params};
+    }
+    return found->second;
+  }
+
+  void quantize(ValueId planned, ValueId holder) {
+    const std::string name = graph_[planned].name;
+    const Grid grid = grid_of(planned);
+    const ValueId integers = graph_.add_fresh(name + "_QuantizeLinear_Output");
+    emit("QuantizeLinear", name, {clipped(holder, name, *grid.params), grid.scale, grid.zero_point},
+         integers);
+    integers_[planned] = integers;
+  }
+
+  /// QuantizeLinear saturates at the ends of the type: narrower grids are cut before it.
+  ValueId clipped(ValueId value, const std::string& name, const QuantParams& params) {
+    const DType dtype = params.spec.dtype();
+    if (params.spec.bits == info(dtype).bits && !params.spec.narrow) return value;
+    const auto real = [&](std::int64_t step) {
+      return static_cast<float>(step - params.zero_point[0]) * params.scale[0];
+    };
+    const ValueId low =
+        graph_.add_constant(name + "_least", Tensor::scalar(real(params.spec.q_min())));
+    const ValueId high =
+        graph_.add_constant(name + "_greatest", Tensor::scalar(real(params.spec.q_max())));
+    const ValueId cut = graph_.add_fresh(name + "_Clip_Output");
+    emit("Clip", name, {value, low, high}, cut);
+    return cut;
+  }
+
+  void dequantize_into(ValueId planned, ValueId output) {
+    const Grid grid = grid_of(planned);
+    emit("DequantizeLinear", graph_[planned].name,
+         {integers_.at(planned), grid.scale, grid.zero_point}, output);
+  }
+
+  ValueId dequantize(ValueId planned) {
+    const ValueId output = graph_.add_fresh(graph_[planned].name + "_DequantizeLinear_Output");
+    dequantize_into(planned, output);
+    return output;
+  }
+
+  struct Weight {
+    ValueId value;
+    QuantParams params;
+    ValueId integers;
+    Grid grid;
+  };
+
+  /// A constant is quantised once for each grid that is asked of it.
+  const Weight& quantized(ValueId value, const QuantParams& params) {
+    const auto known = std::ranges::find_if(quantized_, [&](const Weight& each) {
+      return each.value == value && each.params == params;
+    });
+    if (known != quantized_.end()) return *known;
+    const std::string name = graph_[value].name;
+    Weight weight{.value = value, .params = params, .integers = kNoValue};
+    weight.integers =
+        graph_.add_constant(name + "_quantized", quantize_tensor(*graph_.constant(value), params));
+    weight.grid.scale = graph_.add_constant(name + "_scale", scales(params));
+    weight.grid.zero_point =
+        graph_.add_constant(name + "_zero_point", zero_points(params, params.spec.dtype()));
+    quantized_.push_back(std::move(weight));
+    return quantized_.back();
+  }
+
+  ValueId weight(NodeId id, std::size_t input, ValueId value) {
+    const QuantParams& params = weight_grid(solution_, source_, id, input);
+    const Weight& made = quantized(value, params);
+    const std::string name = graph_[value].name;
+    const ValueId output = graph_.add_fresh(name + "_DequantizeLinear_Output");
+    emit("DequantizeLinear", name, {made.integers, made.grid.scale, made.grid.zero_point}, output,
+         params.spec.axis);
+    return output;
+  }
+
+  /// int32, on the grid of the products that the kernel adds it to.
+  void write_bias(NodeId id, Node& node) {
+    const ValueId value = node.inputs[2];
+    const QuantParams& weight = weight_grid(solution_, source_, id, 1);
+    const QuantParams& input = value_grid(
+        plan_, solution_, source_[source_.nodes[static_cast<std::size_t>(id)].inputs[0]].name);
+    std::vector<float> scale = weight.scale;
+    for (float& each : scale) each *= input.scale[0];
+    std::vector<float> bias = to_float(*graph_.constant(value));
+    if (bias.size() == 1) bias.resize(scale.size(), bias[0]);
+    const bool by_channel = scale.size() == bias.size() && weight.spec.axis >= 0;
+    Shape shape = {static_cast<std::int64_t>(bias.size())};
+    Tensor integers = Tensor::zeros(DType::Int32, shape);
+    const auto data = integers.mutable_data<std::int32_t>();
+    for (std::size_t i = 0; i < bias.size(); ++i) {
+      data[i] =
+          to_int32(static_cast<double>(bias[i]) / static_cast<double>(scale[by_channel ? i : 0]));
+    }
+    const std::string name = graph_[value].name;
+    if (!by_channel) shape.clear();
+    const ValueId output = graph_.add_fresh(name + "_DequantizeLinear_Output");
+    const ValueId scale_id = graph_.add_constant(name + "_scale", Tensor::of<float>(shape, scale));
+    const ValueId zero_id =
+        graph_.add_constant(name + "_zero_point", Tensor::zeros(DType::Int32, shape));
+    emit("DequantizeLinear", name,
+         {graph_.add_constant(name + "_quantized", std::move(integers)), scale_id, zero_id}, output,
+         by_channel ? 0 : -1);
+    node.inputs[2] = output;
+  }
+
+  static std::int32_t to_int32(double value) {
+    constexpr auto kMax = static_cast<double>(std::numeric_limits<std::int32_t>::max());
+    return static_cast<std::int32_t>(std::clamp(std::nearbyint(value), -kMax, kMax));
+  }
+
+  /// Constants that old exporters list as inputs, and that nothing reads any more.
+  void drop_replaced_inputs() {
+    const Uses now(graph_);
+    std::erase_if(graph_.inputs, [&](ValueId id) {
+      const auto index = static_cast<std::size_t>(id);
+      return graph_.constant(id) != nullptr && now.consumers[index].empty() &&
+             !now.is_output[index];
+    });
+  }
+
+  Graph& graph_;
+  const Graph& source_;  ///< as it was
+  const QuantPlan& plan_;
+  const QuantSolution& solution_;
+  Uses uses_;
+  std::size_t num_planned_ = 0;
+  std::set<std::string> node_names_;
+  std::set<std::string> captured_;
+  std::set<std::pair<NodeId, std::size_t>> weights_;
+  std::map<std::string, Grid> grids_;
+  std::map<ValueId, ValueId> integers_;
+  std::vector<Weight> quantized_;
+  std::vector<Node> written_;
+};
+
+std::int64_t needed_opset(const QuantPlan& plan) {
+  const auto wide = [](const QuantSpec& spec) { return info(spec.dtype()).bits == 16; };
+  const bool sixteen =
+      std::ranges::any_of(plan.weights, [&](const auto& each) { return wide(each.spec); }) ||
+      std::ranges::any_of(plan.values, [&](const auto& each) {
+        return each.second.kind != ValuePlan::Kind::Float && wide(each.second.spec);
+      });
+  return sixteen ? kSixteenBitOpset : kPerChannelOpset;
+}
+
+}  // namespace
+}  // namespace lower
+
+Model insert_qdq(const Model& model, const QuantPlan& plan, const QuantSolution& solution) {
+  if (plan.nodes.size() != model.graph.nodes.size()) {
+    fail(ErrorKind::Internal, "the plan was made for {} nodes, but the model has {}",
+         plan.nodes.size(), model.graph.nodes.size());
+  }
+  QuantSolution settled = solution;
+  settle(model, plan, settled);
+  Model result = model;
+  lower::Writer(result, model.graph, plan, settled).run();
+  const std::int64_t opset = lower::needed_opset(plan);
+  if (result.opset() < opset) lift_opset(result, opset);
+  infer_types(result);
+  verify(result);
+  return result;
+}
+
+}  // namespace quench

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grids as kernels need them: inside the bounds of absorbed activations, wide enough for int32
+// biases, and (without VNNI) for sums of two products in 16 bits.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/format.h"
+#include "lower/grids.h"
+#include "quench/lower.h"
+
+namespace quench {
+namespace lower {
+
+const QuantParams& value_grid(const QuantPlan& plan, const QuantSolution& solution,
+                              const std::string& value) {
+  const auto own = solution.values.find(value);
+  if (own != solution.values.end()) return own->second;
+  const auto planned = plan.values.find(value);
+  if (planned != plan.values.end() && planned->second.kind == ValuePlan::Kind::SharedWith) {
+    const auto shared = solution.values.find(planned->second.source);
+    if (shared != solution.values.end()) return shared->second;
+  }
+  fail(ErrorKind::Internal, "the plan gives value '{}' a grid, but none was found for it", value);
+}
+
+const QuantParams& weight_grid(const QuantSolution& solution, const Graph& graph, NodeId node,
+                               std::size_t input) {
+  const auto found = solution.weights.find({node, input});
+  if (found != solution.weights.end()) return found->second;
+  fail(ErrorKind::Internal, "the plan gives input {} of the {} a grid, but none was found for it",
+       input, label(graph, graph.nodes[static_cast<std::size_t>(node)]));
+}
+
+bool has_grid(const QuantPlan& plan, const std::string& value) {
+  const auto found = plan.values.find(value);
+  return found != plan.values.end() && found->second.kind != ValuePlan::Kind::Float;
+}
+
+namespace {
+
+/// Half of int32, so that the sum of products has the other half.
+constexpr double kBiasLimit = 0.5 * std::numeric_limits<std::int32_t>::max();
+
+/// The largest scale that keeps `steps` steps, multiplied in float as runtimes do, within `bound`.
+float largest_scale(float scale, std::int64_t steps, double bound) {
+  const auto limit = static_cast<float>(bound);
+  const auto count = static_cast<float>(steps);
+  if (steps <= 0 || !std::isfinite(limit) || scale * count <= limit) return scale;
+  scale = limit / count;
+  while (scale * count > limit) scale = std::nextafter(scale, 0.0F);
+  return scale;
+}
+
+/// An activation is dropped only where the grid reaches no number that it would change.
+void fit(const Range& bounds, QuantParams& grid) {
+  const QuantSpec& spec = grid.spec;
+  if (spec.symmetric || grid.scale.size() != 1) return;
+  float& scale = grid.scale[0];
+  std::int32_t& zero = grid.zero_point[0];
+  if (bounds.min == 0 && zero != spec.q_min()) {
+    const double top = static_cast<double>(scale) * static_cast<double>(spec.q_max() - zero);
+    grid = choose_params(spec, {Range{.min = 0, .max = std::min(top, bounds.max)}});
+  }
+  scale = largest_scale(scale, spec.q_max() - zero, bounds.max);
+  scale = largest_scale(scale, zero - spec.q_min(), -bounds.min);
+}
+
+/// The bias, one number a channel.
+std::vector<float> bias_of(const Graph& graph, const Node& node, std::size_t channels) {
+  std::vector<float> bias = to_float(*graph.constant(node.input(2)));
+  if (bias.size() == 1) bias.resize(channels, bias[0]);
+  return bias;
+}
+
+void make_room_for_bias(const Graph& graph, const Node& node, double input_scale,
+                        QuantParams& weight) {
+  const auto bias = bias_of(graph, node, weight.scale.size());
+  for (std::size_t i = 0; i < bias.size(); ++i) {
+    const double least = std::abs(static_cast<double>(bias[i])) / (input_scale * kBiasLimit);
+    float& scale = weight.scale[weight.scale.size() == 1 ? 0 : i];
+    // Up by a hair, so that rounding to float never asks for a second round.
+    if (static_cast<double>(scale) < least) scale = static_cast<float>(least * 1.000001);
+  }
+}
+
+}  // namespace
+}  // namespace lower
+
+void settle(const Model& model, const QuantPlan& plan, QuantSolution& solution) {
+  using namespace lower;
+  const Graph& graph = model.graph;
+  for (const auto& [name, value] : plan.values) {
+    const auto grid = solution.values.find(name);
+    if (value.bounds && grid != solution.values.end()) fit(*value.bounds, grid->second);
+  }
+  for (const auto& [name, value] : plan.values) {
+    if (value.kind != ValuePlan::Kind::SharedWith) continue;
+    const auto source = solution.values.find(value.source);
+    if (source != solution.values.end()) solution.values[name] = source->second;
+  }
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (!plan.nodes[i].quantize_bias) continue;
+    const auto id = static_cast<NodeId>(i);
+    const Node& node = graph.nodes[i];
+    const auto weight = solution.weights.find({id, 1});
+    if (weight == solution.weights.end()) continue;
+    const QuantParams& input = value_grid(plan, solution, graph[node.inputs[0]].name);
+    make_room_for_bias(graph, node, static_cast<double>(input.scale[0]), weight->second);
+  }
+}
+
+}  // namespace quench

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each node could be, seen alone.
+#include <algorithm>
+
+#include "base/format.h"
+#include "plan/config.h"
+#include "plan/planner.h"
+
+namespace quench::plan {
+namespace {
+
+/// Inputs that must be float32 numbers which no Q/DQ of the model's own touches.
+std::string refuse_inputs(const Job& job, const Node& node) {
+  const auto inputs = data_inputs(node);
+  if (inputs.empty()) return "it reads nothing";
+  bool computed = false;
+  for (const std::size_t i : inputs) {
+    const ValueId id = node.inputs[i];
+    if (!maybe_float(job.graph, id)) {
+      return format("it works on {}, not on float32", name_of(job.graph[id].type.dtype));
+    }
+    if (job.graph.constant(id) != nullptr) continue;
+    computed = true;
+    const NodeId maker = job.producer(id);
+    if (maker >= 0 && job.node(maker).op_type == "DequantizeLinear") {
+      return "it is quantised already";
+    }
+  }
+  return computed ? "" : "all it reads is constant";
+}
+
+/// A bias must be a constant with one number a channel, or one for all.
+std::string refuse_bias(const Job& job, const Node& node, const Tensor& weight) {
+  const ValueId id = node.input(2);
+  if (id == kNoValue) return "";
+  const Tensor* bias = job.graph.constant(id);
+  if (bias == nullptr) return "its bias is computed";
+  if (bias->dtype() != DType::Float32) return "its bias is not float32";
+  const std::int64_t channels = num_channels(node, weight);
+  const bool row = bias->rank() <= 1 || (bias->rank() == 2 && bias->shape()[0] == 1);
+  if (row && (bias->size() == channels || bias->size() == 1)) return "";
+  return "its bias is not one number a channel";
+}
+
+std::string refuse_layer(const Job& job, const Node& node) {
+  const Tensor* weight = job.graph.constant(node.input(1));
+  if (weight == nullptr) {
+    if (node.op_type == "MatMul") return "";
+    return "its weight is computed";
+  }
+  if (weight->size() == 0) return "its weight is empty";
+  return node.op_type == "MatMul" ? "" : refuse_bias(job, node, *weight);
+}
+
+std::string refuse_mover(const Job& job, const Node& node) {
+  if (node.op_type == "MaxPool" && node.outputs.size() > 1) return "its indices are asked for";
+  if (node.op_type == "Resize" && node.get_string("mode", "nearest") != "nearest") {
+    return "interpolation needs float";
+  }
+  if (node.op_type == "Resize" &&
+      node.get_string("coordinate_transformation_mode", "") == "tf_crop_and_resize") {
+    return "it may bring in a number from outside";
+  }
+  return job.graph.constant(node.input(0)) != nullptr ? "all it reads is constant" : "";
+}
+
+std::string refuse(const Job& job, const Node& node, NodePlan::Kind kind) {
+  if (std::string reason = skip_reason(job.graph, node, job.config); !reason.empty()) {
+    const bool mover = kind == NodePlan::Kind::PassThrough;
+    // Movers are not listed among the types to quantise, and follow their neighbours.
+    if (!mover || job.config.quantizable_op_type.empty()) return reason;
+  }
+  if (std::string reason = refuse_inputs(job, node); !reason.empty()) return reason;
+  if (kind == NodePlan::Kind::PassThrough) return refuse_mover(job, node);
+  if (is_layer(node)) {
+    if (std::string reason = refuse_layer(job, node); !reason.empty()) return reason;
+  }
+  return job.target.refuse == nullptr ? "" : job.target.refuse(job.graph, node);
+}
+
+NodePlan classify(const Job& job, const Node& node) {
+  const auto in_float = [](std::string reason) { return NodePlan{.reason = std::move(reason)}; };
+  if (!node.domain.empty()) return in_float(format("an operator of domain '{}'", node.domain));
+  if (!subgraphs(node).empty()) return in_float("control flow: its bodies stay in float");
+  const TargetOp* op = find_op(job.target, node.op_type);
+  if (op == nullptr) return in_float(std::string(job.target.otherwise));
+  if (op->kind == NodePlan::Kind::Float) return in_float(std::string(op->reason));
+  if (std::string reason = refuse(job, node, op->kind); !reason.empty()) {
+    return in_float(std::move(reason));
+  }
+  NodePlan result{.kind = op->kind};
+  result.quantize_bias = job.target.quantize_bias && is_layer(node) && node.op_type != "MatMul" &&
+                         node.input(2) != kNoValue;
+  return result;
+}
+
+}  // namespace
+
+std::vector<NodePlan> classify(const Job& job) {
+  std::vector<NodePlan> plans;
+  plans.reserve(job.graph.nodes.size());
+  for (const Node& node : job.graph.nodes) plans.push_back(classify(job, node));
+  return plans;
+}
+
+}  // namespace quench::plan

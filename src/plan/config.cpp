@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which rule holds for a node, and whether every name in a configuration means something.
+#include "plan/config.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/format.h"
+#include "base/nearest.h"
+#include "plan/facts.h"
+
+namespace quench {
+namespace plan {
+namespace {
+
+constexpr int kMinBits = 2;
+constexpr int kMaxBits = 16;
+
+/// Whether `c` is in the set that `pattern` opens with; `length` gets the set's length, or 0 when
+/// the bracket is never closed and stands for itself.
+bool in_set(std::string_view pattern, char c, std::size_t& length) {
+  std::size_t i = 1;
+  const bool negated = i < pattern.size() && pattern[i] == '!';
+  if (negated) ++i;
+  bool found = false;
+  for (const std::size_t first = i; i < pattern.size() && (pattern[i] != ']' || i == first); ++i) {
+    if (i + 2 < pattern.size() && pattern[i + 1] == '-' && pattern[i + 2] != ']') {
+      found = found || (pattern[i] <= c && c <= pattern[i + 2]);
+      i += 2;
+    } else {
+      found = found || pattern[i] == c;
+    }
+  }
+  length = i < pattern.size() ? i + 1 : 0;
+  return found != negated;
+}
+
+/// Characters of the pattern that match `c` alone; 0: they do not.
+std::size_t match_one(std::string_view pattern, char c) {
+  if (pattern.empty()) return 0;
+  if (pattern[0] == '?') return 1;
+  if (pattern[0] == '[') {
+    std::size_t length = 0;
+    const bool found = in_set(pattern, c, length);
+    if (length != 0) return found ? length : 0;
+  }
+  return pattern[0] == c ? 1 : 0;
+}
+
+void expect_known(std::string_view where, const std::string& name,
+                  const std::set<std::string>& known) {
+  if (known.contains(name)) return;
+  const std::vector<std::string> candidates(known.begin(), known.end());
+  fail(ErrorKind::BadConfig, "{} '{}' matches nothing in the model{}", where, name,
+       did_you_mean(name, candidates));
+}
+
+void check_bits(std::string_view where, const QuantRule& rule) {
+  for (const auto& bits : {rule.activation_bits, rule.weight_bits}) {
+    if (bits && (*bits < kMinBits || *bits > kMaxBits)) {
+      fail(ErrorKind::BadConfig, "{}: {} bits; expected {} to {}", where, *bits, kMinBits,
+           kMaxBits);
+    }
+  }
+}
+
+struct Names {
+  std::set<std::string> nodes;
+  std::set<std::string> types;
+  std::set<std::string> values;
+};
+
+Names names_of(const Graph& graph) {
+  Names names;
+  for (const Node& node : graph.nodes) {
+    names.nodes.insert(key_of(graph, node));
+    names.types.insert(node.op_type);
+  }
+  for (const Value& value : graph.values()) names.values.insert(value.name);
+  return names;
+}
+
+bool touches(const Graph& graph, const Node& node, const std::string& tensor) {
+  const ValueId id = graph.find(tensor);
+  return id != kNoValue && (std::ranges::find(node.inputs, id) != node.inputs.end() ||
+                            std::ranges::find(node.outputs, id) != node.outputs.end());
+}
+
+}  // namespace
+
+bool matches_glob(std::string_view pattern, std::string_view text) {
+  // The usual walk with one place to return to: the last star.
+  std::size_t p = 0;
+  std::size_t t = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t after = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      after = t;
+    } else if (const std::size_t length = match_one(pattern.substr(p), text[t]); length != 0) {
+      p += length;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++after;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+void check_names(const Graph& graph, const QuantConfig& config) {
+  Names names = names_of(graph);
+  for (const auto& [layer, rule] : config.by_layer) expect_known("layer", layer, names.nodes);
+  for (const auto& [pattern, rule] : config.by_name) {
+    const bool matched = std::ranges::any_of(
+        names.nodes, [&](const std::string& name) { return matches_glob(pattern, name); });
+    if (!matched) expect_known("name pattern", pattern, names.nodes);
+  }
+  // A type that the target knows is no slip of the pen, even where this model has none.
+  for (const TargetOp& op : find_target(config.target).ops) names.types.emplace(op.op_type);
+  for (const auto& [type, rule] : config.by_type) expect_known("operator type", type, names.types);
+  for (const std::string& type : config.quantizable_op_type) {
+    expect_known("operator type to quantise", type, names.types);
+  }
+  for (const std::string& name : config.skip_quant_node) {
+    expect_known("skip_quant_node", name, names.nodes);
+  }
+  for (const std::string& name : config.skip_tensor_list) {
+    expect_known("skip_tensor_list", name, names.values);
+  }
+}
+
+void check_settings(const QuantConfig& config) {
+  constexpr std::array<std::string_view, 4> kSets = {"", "avx2", "avx512", "vnni"};
+  if (std::ranges::find(kSets, config.isa) == kSets.end()) {
+    fail(ErrorKind::BadConfig, "isa is '{}'; expected avx2, avx512 or vnni", config.isa);
+  }
+  check_bits("the global rule", config.global);
+  for (const auto& [name, rule] : config.by_layer) check_bits(name, rule);
+  for (const auto& [name, rule] : config.by_name) check_bits(name, rule);
+  for (const auto& [name, rule] : config.by_type) check_bits(name, rule);
+}
+
+std::string skip_reason(const Graph& graph, const Node& node, const QuantConfig& config) {
+  const std::string key = key_of(graph, node);
+  const auto listed = [](const std::vector<std::string>& list, const std::string& name) {
+    return std::ranges::find(list, name) != list.end();
+  };
+  if (listed(config.skip_quant_node, key)) return "skip_quant_node lists it";
+  for (const std::string& tensor : config.skip_tensor_list) {
+    if (touches(graph, node, tensor)) {
+      return format("skip_tensor_list lists '{}', which it reads or makes", tensor);
+    }
+  }
+  if (!config.quantizable_op_type.empty() && !listed(config.quantizable_op_type, node.op_type)) {
+    return format("{} is not among the operator types to quantise", node.op_type);
+  }
+  if (config.rule_for(key, node.op_type).skip) return "a rule of the configuration skips it";
+  return "";
+}
+
+}  // namespace plan
+
+namespace {
+
+template <typename T>
+void fill(std::optional<T>& setting, const std::optional<T>& wider) {
+  if (!setting) setting = wider;
+}
+
+void fill(QuantRule& rule, const QuantRule& wider) {
+  fill(rule.activation_observer, wider.activation_observer);
+  fill(rule.weight_observer, wider.weight_observer);
+  fill(rule.activation_bits, wider.activation_bits);
+  fill(rule.weight_bits, wider.weight_bits);
+  fill(rule.per_channel, wider.per_channel);
+}
+
+}  // namespace
+
+QuantRule QuantConfig::rule_for(const std::string& node_name, const std::string& op_type) const {
+  std::vector<const QuantRule*> rules;  // the most specific first
+  if (const auto layer = by_layer.find(node_name); layer != by_layer.end()) {
+    rules.push_back(&layer->second);
+  }
+  const auto named = std::ranges::find_if(
+      by_name, [&](const auto& each) { return plan::matches_glob(each.first, node_name); });
+  if (named != by_name.end()) rules.push_back(&named->second);
+  if (const auto type = by_type.find(op_type); type != by_type.end()) {
+    rules.push_back(&type->second);
+  }
+  rules.push_back(&global);
+  QuantRule merged = *rules.front();
+  for (const QuantRule* wider : rules) fill(merged, *wider);
+  return merged;
+}
+
+}  // namespace quench

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What quantisation needs to know of operators, whatever the target: their sockets.
+#pragma once
+
+#include <optional>
+
+#include "quench/model.h"
+#include "quench/quant.h"
+
+namespace quench::plan {
+
+/// Conv, ConvTranspose, Gemm or MatMul: what quantisation is done for.
+bool is_layer(const Node& node);
+/// The inputs that hold numbers to be quantised, not shapes, indices or biases; those left out by
+/// the node are not listed.
+std::vector<std::size_t> data_inputs(const Node& node);
+/// The axis of a layer's constant input whose indices may have a grid each; -1: none.
+int channel_axis(const Node& node, std::size_t input, const Tensor& weight);
+/// The number of output channels of a layer with a constant weight; -1: unknown.
+std::int64_t num_channels(const Node& node, const Tensor& weight);
+/// The bounds that a Relu or a Clip with constant bounds enforces; nothing for other nodes.
+std::optional<Range> activation_bounds(const Graph& graph, const Node& node, std::int64_t opset);
+/// Not known to be something else than float32.
+bool maybe_float(const Graph& graph, ValueId value);
+/// The name by which users call a node: its own, or that of its first output.
+std::string key_of(const Graph& graph, const Node& node);
+
+}  // namespace quench::plan

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decision for every node and value of a graph.
+#include "plan/config.h"
+#include "plan/planner.h"
+
+namespace quench {
+namespace plan {
+
+Job::Job(const Model& the_model, const QuantConfig& the_config)
+    : model(the_model),
+      graph(the_model.graph),
+      config(the_config),
+      target(find_target(the_config.target)),
+      uses(the_model.graph) {}
+
+QuantRule Job::rule(const Node& node) const {
+  return config.rule_for(key_of(graph, node), node.op_type);
+}
+
+}  // namespace plan
+
+QuantPlan make_plan(const Model& model, const QuantConfig& config) {
+  const plan::Job job(model, config);
+  plan::check_names(job.graph, config);
+  plan::check_settings(config);
+  QuantPlan result{.target = config.target, .isa = config.isa};
+  result.nodes = plan::classify(job);
+  plan::choose(job, result.nodes);
+  plan::place_grids(job, result);
+  return result;
+}
+
+}  // namespace quench

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grids for what integer nodes read and make.
+#include <algorithm>
+
+#include "base/format.h"
+#include "plan/planner.h"
+
+namespace quench::plan {
+namespace {
+
+constexpr std::string_view kChannelWise = "channel_wise_";
+
+class Placer {
+ public:
+  Placer(const Job& job, QuantPlan& plan) : job_(job), plan_(plan) {}
+
+  void run() {
+    for (NodeId id = 0; id < count(); ++id) {
+      if (node_plan(id).kind == NodePlan::Kind::Integer) place_inputs(id);
+    }
+    for (NodeId id = 0; id < count(); ++id) {
+      if (node_plan(id).kind == NodePlan::Kind::Integer) place_output(id);
+    }
+    for (NodeId id = 0; id < count(); ++id) {
+      if (node_plan(id).kind == NodePlan::Kind::PassThrough) place_mover(id);
+    }
+    if (job_.target.shared_concat) share_concats();
+    share();
+    settle_activations();
+  }
+
+ private:
+  NodePlan& node_plan(NodeId id) { return plan_.nodes[static_cast<std::size_t>(id)]; }
+  NodeId count() const { return static_cast<NodeId>(plan_.nodes.size()); }
+  const std::string& name(ValueId id) const { return job_.graph[id].name; }
+
+  QuantSpec activation_spec(const QuantRule& rule) const {
+    QuantSpec spec;
+    spec.bits = rule.activation_bits.value_or(8);
+    spec.is_signed = job_.target.activation_signed;
+    spec.symmetric = job_.target.activation_symmetric;
+    spec.observer = rule.activation_observer.value_or(job_.config.default_activation_observer);
+    return spec;
+  }
+
+  QuantSpec weight_spec(const Node& node, std::size_t input, const QuantRule& rule) const {
+    const Tensor& weight = *job_.graph.constant(node.inputs[input]);
+    if (!is_layer(node) || input != 1) {
+      // A constant among activations has a grid like theirs: kernels want equal types.
+      QuantSpec spec = activation_spec(rule);
+      spec.observer = spec.symmetric ? "abs_max" : "min_max";
+      return spec;
+    }
+    QuantSpec spec;
+    spec.bits = rule.weight_bits.value_or(8);
+    spec.narrow = job_.target.narrow_weights;
+    spec.observer = rule.weight_observer.value_or(job_.config.default_weight_observer);
+    const bool by_channel = rule.per_channel.value_or(spec.observer.starts_with(kChannelWise));
+    if (by_channel && job_.target.per_channel) spec.axis = channel_axis(node, input, weight);
+    if (spec.axis < 0 && spec.observer.starts_with(kChannelWise)) {
+      spec.observer.erase(0, kChannelWise.size());
+    }
+    return spec;
+  }
+
+  void need(ValueId id, const QuantRule& rule) {
+    ValuePlan value{.kind = ValuePlan::Kind::Observed, .spec = activation_spec(rule)};
+    plan_.values.try_emplace(name(id), std::move(value));
+  }
+
+  /// The input of a residual Add that the layer before it hands over unquantised, or kNoValue.
+  ValueId residual(const Node& node) const {
+    if (!job_.target.residual_in_float || node.op_type != "Add") return kNoValue;
+    for (const ValueId input : node.inputs) {
+      const NodeId maker = job_.producer(input);
+      if (maker >= 0 && is_layer(job_.node(maker)) && job_.uses.only_consumer(input) >= 0) {
+        return input;
+      }
+    }
+    return kNoValue;
+  }
+
+  void place_inputs(NodeId id) {
+    const Node& node = job_.node(id);
+    const QuantRule rule = job_.rule(node);
+    const ValueId in_float = residual(node);
+    for (const std::size_t i : data_inputs(node)) {
+      if (job_.graph.constant(node.inputs[i]) != nullptr) {
+        plan_.weights.push_back({.node = id, .input = i, .spec = weight_spec(node, i, rule)});
+      } else if (node.inputs[i] != in_float) {
+        need(node.inputs[i], rule);
+      }
+    }
+  }
+
+  NodeId absorbed(NodeId id) const {
+    const NodeId reader = job_.uses.only_consumer(job_.node(id).outputs[0]);
+    if (reader < 0) return -1;
+    const bool is = plan_.nodes[static_cast<std::size_t>(reader)].absorbed_by == id;
+    return is ? reader : -1;
+  }
+
+  void place_output(NodeId id) {
+    const Node& node = job_.node(id);
+    const TargetOp* op = find_op(job_.target, node.op_type);
+    if (!job_.target.quantize_outputs || op->float_output) return;
+    const NodeId activation = absorbed(id);
+    need(activation < 0 ? node.outputs[0] : job_.node(activation).outputs[0], job_.rule(node));
+  }
+
+  void place_mover(NodeId id) {
+    const Node& node = job_.node(id);
+    const QuantRule rule = job_.rule(node);
+    need(node.inputs[0], rule);
+    for (const ValueId output : node.outputs) {
+      if (output == kNoValue) continue;
+      need(output, rule);
+      link(name(output), name(node.inputs[0]));
+    }
+  }
+
+  /// The output holds what the inputs hold, so its range is theirs together.
+  void share_concats() {
+    for (NodeId id = 0; id < count(); ++id) {
+      const Node& node = job_.node(id);
+      if (node.op_type != "Concat" || node_plan(id).kind != NodePlan::Kind::Integer) continue;
+      need(node.outputs[0], job_.rule(node));
+      for (const ValueId input : node.inputs) {
+        if (job_.graph.constant(input) == nullptr) link(name(input), name(node.outputs[0]));
+      }
+    }
+  }
+
+  const std::string& root(const std::string& value) const {
+    const std::string* at = &value;
+    for (auto next = links_.find(*at); next != links_.end(); next = links_.find(*at)) {
+      at = &next->second;
+    }
+    return *at;
+  }
+
+  void link(const std::string& from, const std::string& to) {
+    const std::string& start = root(from);
+    const std::string& end = root(to);
+    if (start != end) links_.emplace(start, end);
+  }
+
+  void share() {
+    for (const auto& [value, next] : links_) {
+      ValuePlan& shared = plan_.values.at(value);
+      shared.kind = ValuePlan::Kind::SharedWith;
+      shared.source = root(value);
+      shared.spec = plan_.values.at(shared.source).spec;
+    }
+  }
+
+  /// Activations whose result has a grid vanish into it; the others stay.
+  void settle_activations() {
+    for (NodeId id = 0; id < count(); ++id) {
+      NodePlan& activation = node_plan(id);
+      if (activation.absorbed_by < 0) continue;
+      const Node& node = job_.node(id);
+      const auto value = plan_.values.find(name(node.outputs[0]));
+      if (value == plan_.values.end() || value->second.kind != ValuePlan::Kind::Observed) {
+        activation.absorbed_by = -1;
+        continue;
+      }
+      value->second.bounds = activation_bounds(job_.graph, node, job_.model.opset());
+      activation.kind = NodePlan::Kind::Integer;
+      activation.reason =
+          format("runs inside the {} before it", job_.node(activation.absorbed_by).op_type);
+      plan_.values[name(node.inputs[0])] =
+          ValuePlan{.reason = format("only the {} behind it reads it", node.op_type)};
+    }
+  }
+
+  const Job& job_;
+  QuantPlan& plan_;
+  std::map<std::string, std::string> links_;  ///< from a value to one whose grid it has
+};
+
+}  // namespace
+
+void place_grids(const Job& job, QuantPlan& plan) { Placer(job, plan).run(); }
+
+}  // namespace quench::plan

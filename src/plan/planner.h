@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a plan in three steps: what each node could be, which of them gain by it, which values and
+// constants need a grid for that.
+#pragma once
+
+#include "plan/facts.h"
+#include "plan/target.h"
+
+namespace quench::plan {
+
+/// One graph and everything that is asked of it.
+struct Job {
+  Job(const Model& the_model, const QuantConfig& the_config);
+
+  const Model& model;
+  const Graph& graph;
+  const QuantConfig& config;
+  const TargetInfo& target;
+  Uses uses;
+
+  const Node& node(NodeId id) const { return graph.nodes[static_cast<std::size_t>(id)]; }
+  NodeId producer(ValueId id) const { return uses.producer[static_cast<std::size_t>(id)]; }
+  QuantRule rule(const Node& node) const;
+};
+
+/// What each node could be, seen alone: by the target's table, the configuration, types and
+/// constants.
+std::vector<NodePlan> classify(const Job& job);
+
+/// Notes activations that run inside the integer node before them, then returns to float, with the
+/// reason, what would gain nothing on integers.
+void choose(const Job& job, std::vector<NodePlan>& nodes);
+
+/// Grids for what the integer nodes read and make.
+void place_grids(const Job& job, QuantPlan& plan);
+
+}  // namespace quench::plan

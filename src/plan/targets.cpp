@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of targets.
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/nearest.h"
+#include "plan/target.h"
+
+namespace quench {
+
+const std::vector<TargetInfo>& all_targets() {
+  static const std::vector<TargetInfo> list = {
+#define QUENCH_TARGET(name) plan::name(),
+#include "plan/targets.inc"
+#undef QUENCH_TARGET
+  };
+  return list;
+}
+
+const TargetInfo& find_target(std::string_view name) {
+  std::vector<std::string> names;
+  for (const TargetInfo& target : all_targets()) {
+    if (target.name == name) return target;
+    names.emplace_back(target.name);
+  }
+  fail(ErrorKind::Usage, "there is no target '{}'{}; there are {}", name, did_you_mean(name, names),
+       fmt::join(names, ", "));
+}
+
+const TargetOp* plan::find_op(const TargetInfo& target, std::string_view op_type) {
+  const auto found = std::ranges::find(target.ops, op_type, &TargetOp::op_type);
+  return found == target.ops.end() ? nullptr : &*found;
+}
+
+}  // namespace quench

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fixed-point signal processors (Hexagon and their like): everything between two layers is uint8.
+#include "plan/target.h"
+
+namespace quench::plan {
+
+TargetInfo dsp() {
+  TargetInfo target{.name = "dsp",
+                    .summary =
+                        "fixed-point signal processors: uint8 activations, int8 weights per "
+                        "layer, every value between layers quantised",
+                    .per_channel = false};
+  target.ops = {
+      integer("Conv"),
+      integer("ConvTranspose"),
+      integer("Gemm"),
+      integer("MatMul"),
+      integer("Add"),
+      integer("Sub"),
+      integer("Mul"),
+      integer("Div"),
+      integer("Concat"),
+      integer("AveragePool"),
+      integer("GlobalAveragePool"),
+      integer("Sigmoid"),
+      integer("Tanh"),
+      integer("LeakyRelu"),
+      integer("PRelu"),
+      integer("HardSigmoid"),
+      integer("HardSwish"),
+      integer("Softmax"),
+      integer("ReduceMean"),
+      moves("Reshape"),
+      moves("Transpose"),
+      moves("Squeeze"),
+      moves("Unsqueeze"),
+      moves("Flatten"),
+      moves("Slice"),
+      moves("Gather"),
+      moves("Expand"),
+      moves("Tile"),
+      moves("Split"),
+      moves("MaxPool"),
+      moves("DepthToSpace"),
+      moves("SpaceToDepth"),
+      moves("Resize"),
+      in_float("Relu", "fused with the layer before it"),
+      in_float("Clip", "fused with the layer before it"),
+  };
+  target.otherwise = "signal processors have no fixed-point kernel for it";
+  return target;
+}
+
+}  // namespace quench::plan
