@@ -18,6 +18,9 @@ Command setup_run(CLI::App& root);
 Command setup_eval(CLI::App& root);
 Command setup_bench(CLI::App& root);
 Command setup_compare(CLI::App& root);
+Command setup_quantize(CLI::App& root);
+Command setup_calibrate(CLI::App& root);
+Command setup_lint(CLI::App& root);
 Command setup_list(CLI::App& root);
 Command setup_demo(CLI::App& root);
 

@@ -3,6 +3,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include "cli/commands.h"
@@ -12,6 +14,8 @@
 #include "cli/table.h"
 #include "quench/formats.h"
 #include "quench/metrics.h"
+#include "quench/quant_config.h"
+#include "quench/statistics.h"
 
 namespace quench::cli {
 namespace {
@@ -62,10 +66,38 @@ Listing list_dtypes() {
   return listing;
 }
 
+Listing list_observers() {
+  Listing listing{{"observer", "also called", "summary"}, {}};
+  for (const ObserverInfo& observer : all_observers()) {
+    listing.rows.push_back(
+        {std::string(observer.name), std::string(observer.alias), std::string(observer.summary)});
+  }
+  return listing;
+}
+
+Listing list_targets() {
+  Listing listing{{"target", "summary"}, {}};
+  for (const TargetInfo& target : all_targets()) {
+    listing.rows.push_back({std::string(target.name), std::string(target.summary)});
+  }
+  return listing;
+}
+
+struct Kind {
+  const char* name;
+  Listing (*list)();
+};
+constexpr std::array<Kind, 6> kKinds = {{{"operators", list_operators},
+                                         {"metrics", list_metrics},
+                                         {"observers", list_observers},
+                                         {"targets", list_targets},
+                                         {"formats", list_formats},
+                                         {"dtypes", list_dtypes}}};
+
 Listing make_listing(const std::string& kind) {
-  if (kind == "operators") return list_operators();
-  if (kind == "metrics") return list_metrics();
-  return kind == "formats" ? list_formats() : list_dtypes();
+  const auto found =
+      std::ranges::find_if(kKinds, [&](const Kind& each) { return each.name == kind; });
+  return found->list();
 }
 
 Json listing_json(const std::string& kind, const Listing& listing) {
@@ -98,11 +130,13 @@ int run(const ListOptions& options) {
 
 Command setup_list(CLI::App& root) {
   CLI::App* app =
-      add_verb(root, "list", "List operators, metrics, formats or dtypes", "quench list metrics");
+      add_verb(root, "list", "List the names that other commands take", "quench list metrics");
   auto options = std::make_shared<ListOptions>();
-  app->add_option("kind", options->kind, "operators, metrics, formats or dtypes")
+  std::vector<std::string> kinds;
+  for (const Kind& kind : kKinds) kinds.emplace_back(kind.name);
+  app->add_option("kind", options->kind, "What to list")
       ->required()
-      ->check(CLI::IsMember({"operators", "metrics", "formats", "dtypes"}))
+      ->check(CLI::IsMember(kinds))
       ->type_name("KIND");
   add_common_flags(*app, options->common, Work::Reads);
   return {app, [options] { return run(*options); }};

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Full quantisation: a float model and calibration data in, an 8-bit model out.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "quench/data.h"
+#include "quench/evaluate.h"
+#include "quench/lower.h"
+#include "quench/quant_config.h"
+#include "quench/session.h"
+#include "quench/statistics.h"
+
+namespace quench {
+
+/// How `quantize` works.
+struct QuantizeOptions {
+  QuantConfig config;
+  DataOptions data;        ///< calibration samples
+  std::string statistics;  ///< a file of `calibrate`: no data pass is made
+  std::int64_t batch = 8;
+  std::int64_t held_out = 16;  ///< at most this many samples, and a fifth, are kept to judge by
+  bool bias_correction = true;
+  std::int64_t correction_samples = 32;
+  bool qoperator = false;  ///< QLinearConv and its like instead of Q/DQ
+};
+
+/// A layer left in float, and why.
+struct FloatLayer {
+  std::string node;
+  std::string op_type;
+  std::string reason;
+};
+
+/// What `quantize` did.
+struct QuantizeReport {
+  std::int64_t calibration_samples = 0;
+  std::int64_t judged_samples = 0;
+  std::int64_t integer_nodes = 0;
+  std::int64_t pass_through_nodes = 0;
+  std::vector<FloatLayer> float_layers;
+  std::int64_t bytes_before = 0;
+  std::int64_t bytes_after = 0;
+  std::size_t corrected_layers = 0;
+  std::vector<OutputScores> outputs;  ///< against the float model, on samples not calibrated with
+  std::vector<std::string> warnings;
+  double seconds = 0;
+};
+
+/// Reads `model_path`, quantises it, and writes `out_path`.
+QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
+                        const QuantizeOptions& options, const Context& context = {});
+
+/// The model that quantisation works on: functions inlined, constants lifted, BatchNorm folded,
+/// types inferred.
+Model prepare_for_quantization(Model model);
+
+/// Collects the statistics of every value that the plan wants and writes them to a file.
+void calibrate_model(const std::string& model_path, const std::string& statistics_path,
+                     const QuantizeOptions& options, const Context& context = {});
+
+}  // namespace quench

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams a model's activations into statistics.
+#include "calibrate/collect.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "quench/session.h"
+
+namespace quench::calibrate {
+namespace {
+
+/// Part of another source.
+class Slice final : public SampleSource {
+ public:
+  Slice(SampleSource& whole, std::int64_t first, std::int64_t count)
+      : whole_(whole), first_(first), count_(count) {}
+  std::int64_t size() const override { return count_; }
+  bool has_labels() const override { return whole_.has_labels(); }
+  Sample read(std::int64_t index) override { return whole_.read(first_ + index); }
+  bool concurrent() const override { return whole_.concurrent(); }
+  bool batchable() const override { return whole_.batchable(); }
+
+ private:
+  SampleSource& whole_;
+  std::int64_t first_;
+  std::int64_t count_;
+};
+
+std::int64_t batch_for(const Model& model, const SampleSource& source, std::int64_t wanted) {
+  if (!source.batchable()) return 1;
+  for (const ValueId id : model.graph.inputs) {
+    const Value& value = model.graph[id];
+    if (value.constant || !value.type.shape || value.type.shape->empty()) continue;
+    const Dim& batch = value.type.shape->front();
+    if (batch.known()) return std::max<std::int64_t>(1, batch.value);
+  }
+  return wanted;
+}
+
+}  // namespace
+
+StatisticMap collect(const Model& model, const std::vector<std::string>& values,
+                     SampleSource& source, const CollectOptions& options, const Context& context) {
+  const std::int64_t rest = source.size() - options.first;
+  const std::int64_t count = options.count < 0 ? rest : std::min(options.count, rest);
+  if (count <= 0) {
+    fail(ErrorKind::BadData,
+         "there are no samples to calibrate with; give --data a folder or file "
+         "that holds some");
+  }
+  const auto workers = static_cast<std::size_t>(context.num_threads());
+  std::vector<std::vector<Statistic>> partial(workers, std::vector<Statistic>(values.size()));
+  SessionOptions session_options;
+  session_options.taps = values;
+  session_options.on_sample = [&](const TapSample& sample) {
+    partial[static_cast<std::size_t>(sample.worker)][sample.tap].add_sample(sample.values);
+  };
+  Session session(model, session_options, context);
+  Slice slice(source, options.first, count);
+  BatchReader reader(slice, batch_for(model, source, options.batch), context);
+  std::int64_t done = 0;
+  while (const auto batch = reader.next()) {
+    context.check_cancelled();
+    session.run(batch->inputs);
+    done += batch->size();
+    context.report("calibrating", done, count);
+  }
+  StatisticMap result;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    Statistic& whole = result[values[i]];
+    for (std::vector<Statistic>& each : partial) whole.merge(each[i]);
+  }
+  return result;
+}
+
+}  // namespace quench::calibrate

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass over the data, every wanted value into one statistic.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "quench/data.h"
+#include "quench/plan.h"
+#include "quench/statistics.h"
+
+namespace quench::calibrate {
+
+/// What a pass reads.
+struct CollectOptions {
+  std::int64_t batch = 8;
+  std::int64_t first = 0;   ///< index of the first sample
+  std::int64_t count = -1;  ///< how many; -1: all
+};
+
+/// The statistics of `values` over the samples of a source, streamed: memory does not grow with
+/// their number, and the result does not depend on the batch size or the number of threads.
+StatisticMap collect(const Model& model, const std::vector<std::string>& values,
+                     SampleSource& source, const CollectOptions& options, const Context& context);
+
+/// The grid of every value and weight of a plan: observers over statistics, then `choose_params`.
+QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics);
+
+}  // namespace quench::calibrate
