@@ -24,10 +24,13 @@ constexpr std::int64_t kOpset = 13;
 
 Model prepared(const std::string& path) {
   Model model = load(path);
+  const std::vector<std::string_view> tidy = {"inline_functions", "lift_constants",
+                                              "remove_identity"};
+  passes::run(model, tidy, {});
   lift_opset(model, kOpset);
-  const std::vector<std::string_view> names = {"inline_functions", "lift_constants",
-                                               "remove_identity", "fold_batchnorm"};
-  passes::run(model, names, {});
+  infer_types(model);
+  const std::vector<std::string_view> fold = {"fold_batchnorm"};
+  passes::run(model, fold, {});
   infer_types(model);
   return model;
 }
