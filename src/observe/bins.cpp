@@ -48,16 +48,16 @@ void fit_bins(Statistic& statistic) {
 
 void add_bins(Statistic& statistic, double width, std::int64_t first,
               std::span<const std::int64_t> counts) {
-  const int ratio = std::ilogb(statistic.bin_width) - std::ilogb(width);
-  const int shift = std::min(ratio, 63);
-  const std::int64_t last_bin = static_cast<std::int64_t>(statistic.bins.size()) - 1;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    // An arithmetic shift divides and rounds down, which is what bins aligned at zero need. The
-    // clamp matters only for numbers so small that the processor takes them for zero.
-    const std::int64_t bin =
-        ((first + static_cast<std::int64_t>(i)) >> shift) - statistic.first_bin;
-    statistic.bins[static_cast<std::size_t>(std::clamp<std::int64_t>(bin, 0, last_bin))] +=
-        counts[i];
+  const int shift = std::min(std::ilogb(statistic.bin_width) - std::ilogb(width), 62);
+  const std::int64_t run = std::int64_t{1} << shift;
+  const auto end = first + static_cast<std::int64_t>(counts.size());
+  // An arithmetic shift divides and rounds down, which is what bins aligned at zero need.
+  for (std::int64_t bin = first; bin < end;) {
+    const std::int64_t wide = bin >> shift;
+    const std::int64_t last = std::min(end, (wide + 1) * run);
+    std::int64_t sum = 0;
+    for (; bin < last; ++bin) sum += counts[static_cast<std::size_t>(bin - first)];
+    statistic.bins[static_cast<std::size_t>(wide - statistic.first_bin)] += sum;
   }
 }
 

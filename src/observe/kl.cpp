@@ -12,6 +12,9 @@ namespace quench::observe {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLeastKept = 0.99;
+// Stands for the logarithm of no values at all, where clipped ones land in an empty bin.
+constexpr double kLogNothing = -16.11809565095832;  // log(1e-7)
 
 double times_log(double value) { return value > 0 ? value * std::log(value) : 0; }
 
@@ -29,16 +32,17 @@ class Divergence {
 
   std::int64_t size() const { return static_cast<std::int64_t>(bins_.size()); }
 
-  /// Of keeping bins [begin, end) and clipping the others. Infinite where the clipped values would
-  /// land in an empty bin, which the coarse histogram cannot represent.
+  /// Of keeping bins [begin, end) and clipping the others.
   double operator()(std::int64_t begin, std::int64_t end) const {
     const double total = sums_.back();
     const double below = sum(0, begin);
     const double above = sum(end, size());
     const double inside = total - below - above;
+    // Where most values lie in the ends, both histograms collapse alike, and the divergence falls
+    // again although all is lost.
+    if (inside < kLeastKept * total || inside <= 0) return kInfinity;
     const double first = at(bins_, begin);
     const double last = at(bins_, end - 1);
-    if (inside <= 0 || (below > 0 && first <= 0) || (above > 0 && last <= 0)) return kInfinity;
     double kept = at(logs_, end) - at(logs_, begin);
     kept += times_log(first + below) - times_log(first);
     kept += times_log(last + above) - times_log(last);
@@ -61,9 +65,10 @@ class Divergence {
       const std::int64_t from = begin + level * width / levels_;
       const std::int64_t to = begin + (level + 1) * width / levels_;
       const double count = sum(from, to);
-      if (count <= 0) continue;
-      const double extra = (level == 0 ? below : 0) + (level + 1 == levels_ ? above : 0);
-      result += (count + extra) * std::log(count / (at(used_, to) - at(used_, from)));
+      const double mean_log = count > 0 ? std::log(count / (at(used_, to) - at(used_, from))) : 0;
+      result += count * mean_log;
+      if (level == 0) result += below * (at(bins_, begin) > 0 ? mean_log : kLogNothing);
+      if (level + 1 == levels_) result += above * (at(bins_, end - 1) > 0 ? mean_log : kLogNothing);
     }
     return result;
   }

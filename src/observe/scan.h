@@ -22,9 +22,16 @@ constexpr std::int64_t kLanes = 4;
 /// The most values that 16-bit counters in kLanes lanes take.
 constexpr std::int64_t kMaxCounted = kLanes * 65535;
 
-/// Adds one at lanes[(floor(value * inverse) - first) * kLanes + lane] for each value.
-void count_bins(const float* src, std::int64_t count, float inverse, std::int32_t first,
-                std::uint16_t* lanes);
+/// Bins [(first + i) * width, (first + i + 1) * width) for i below count.
+struct Bins {
+  float width;
+  std::int32_t first;
+  std::int32_t count;
+};
+/// Adds one in the next lane of each value's bin: lanes[bin * kLanes + lane].
+void count_bins(const float* src, std::int64_t count, const Bins& bins, std::uint16_t* lanes);
+/// Adds one in each value's bin: best for few values.
+void count_directly(const float* src, std::int64_t count, const Bins& bins, std::int64_t* counts);
 /// Adds the lanes of each bin to `bins` and clears them.
 void gather_lanes(std::uint16_t* lanes, std::int64_t num_bins, std::uint32_t* bins);
 

@@ -15,7 +15,7 @@ using observe::BinRange;
 using observe::Summary;
 
 // Pieces have a fixed size, so that sums do not depend on the number of threads.
-constexpr std::int64_t kPiece = 65536;
+constexpr std::int64_t kPiece = 16384;
 constexpr std::int64_t kPiecesCounted = observe::kMaxCounted / kPiece;
 
 void in_parts(const ParallelLoop& parallel, std::int64_t count,
@@ -29,8 +29,12 @@ std::span<const float> piece_of(std::span<const float> values, std::int64_t piec
   return values.subspan(begin, std::min<std::size_t>(kPiece, values.size() - begin));
 }
 
-Summary summarize_sample(std::span<const float> values, std::int64_t pieces,
-                         const ParallelLoop& parallel) {
+std::int64_t num_pieces(std::span<const float> values) {
+  return (static_cast<std::int64_t>(values.size()) + kPiece - 1) / kPiece;
+}
+
+Summary summarize_sample(std::span<const float> values, const ParallelLoop& parallel) {
+  const std::int64_t pieces = num_pieces(values);
   std::vector<Summary> parts(static_cast<std::size_t>(pieces));
   in_parts(parallel, pieces, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -50,16 +54,20 @@ Summary summarize_sample(std::span<const float> values, std::int64_t pieces,
   return total;
 }
 
+observe::Bins narrowed(const BinRange& range) {
+  return {static_cast<float>(range.width), static_cast<std::int32_t>(range.first),
+          static_cast<std::int32_t>(range.count)};
+}
+
 /// Counts pieces [begin, end) into bins of their own.
 std::vector<std::uint32_t> count_pieces(std::span<const float> values, const BinRange& range,
                                         std::int64_t begin, std::int64_t end) {
   std::vector<std::uint16_t> lanes(static_cast<std::size_t>(range.count * observe::kLanes));
   std::vector<std::uint32_t> bins(static_cast<std::size_t>(range.count));
-  const auto inverse = static_cast<float>(1.0 / range.width);
   for (std::int64_t i = begin; i < end; ++i) {
     const auto piece = piece_of(values, i);
-    observe::count_bins(piece.data(), static_cast<std::int64_t>(piece.size()), inverse,
-                        static_cast<std::int32_t>(range.first), lanes.data());
+    observe::count_bins(piece.data(), static_cast<std::int64_t>(piece.size()), narrowed(range),
+                        lanes.data());
     const bool full = (i - begin + 1) % kPiecesCounted == 0;
     if (full || i + 1 == end) observe::gather_lanes(lanes.data(), range.count, bins.data());
   }
@@ -90,13 +98,12 @@ double value_at_rank(const BinRange& range, const std::vector<std::int64_t>& bin
 }
 
 /// The sample's 0.01 % and 99.99 % quantiles, as MindSpore Lite takes them: no interpolation.
-Range trimmed_range(const Summary& summary, const BinRange& range,
+Range trimmed_range(const Range& extremes, const BinRange& range,
                     const std::vector<std::int64_t>& bins, std::int64_t count) {
   const auto low_rank = static_cast<std::int64_t>(0.0001 * static_cast<double>(count));
   const auto high_rank =
       std::min(count - 1, static_cast<std::int64_t>(0.9999 * static_cast<double>(count)));
-  const double min = static_cast<double>(summary.min);
-  const double max = static_cast<double>(summary.max);
+  const auto [min, max] = extremes;
   const double low = low_rank == 0 ? min : value_at_rank(range, bins, low_rank);
   const double high = high_rank == count - 1 ? max : value_at_rank(range, bins, high_rank);
   return {std::clamp(low, min, max), std::clamp(high, min, max)};
@@ -123,20 +130,34 @@ void widen(Statistic& statistic, double min, double max) {
   statistic.max = statistic.count == 0 ? max : std::max(statistic.max, max);
 }
 
+/// Counts the values and finds the range without outliers.
+Range add_to_bins(Statistic& statistic, std::span<const float> values, const Range& extremes,
+                  const ParallelLoop& parallel) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  widen(statistic, extremes.min, extremes.max);
+  observe::fit_bins(statistic);
+  // The quantiles of so few values are their extremes: no histogram of their own is needed.
+  constexpr std::int64_t kFew = 4096;
+  if (count <= kFew) {
+    const BinRange range{statistic.bin_width, statistic.first_bin,
+                         static_cast<std::int64_t>(statistic.bins.size())};
+    observe::count_directly(values.data(), count, narrowed(range), statistic.bins.data());
+    return extremes;
+  }
+  const BinRange range = observe::bin_range(extremes.min, extremes.max);
+  const auto bins = count_sample(values, num_pieces(values), range, parallel);
+  observe::add_bins(statistic, range.width, range.first, bins);
+  return trimmed_range(extremes, range, bins, count);
+}
+
 void add_finite(Statistic& statistic, std::span<const float> values, const Summary& summary,
                 const ParallelLoop& parallel) {
-  const auto count = static_cast<std::int64_t>(values.size());
   // Adding zero turns -0 into 0: which of the two comes first must not show.
-  const double min = static_cast<double>(summary.min) + 0.0;
-  const double max = static_cast<double>(summary.max) + 0.0;
-  const BinRange range = observe::bin_range(min, max);
-  const auto bins = count_sample(values, (count + kPiece - 1) / kPiece, range, parallel);
-  widen(statistic, min, max);
-  observe::fit_bins(statistic);
-  observe::add_bins(statistic, range.width, range.first, bins);
-  const double largest = std::max(std::fabs(min), std::fabs(max));
-  const Range trimmed = trimmed_range(summary, range, bins, count);
-  statistic.count += count;
+  const Range extremes{static_cast<double>(summary.min) + 0.0,
+                       static_cast<double>(summary.max) + 0.0};
+  const Range trimmed = add_to_bins(statistic, values, extremes, parallel);
+  const double largest = std::max(std::fabs(extremes.min), std::fabs(extremes.max));
+  statistic.count += static_cast<std::int64_t>(values.size());
   statistic.zeros += summary.zeros;
   statistic.sum.add(summary.sum);
   statistic.sum_squares.add(summary.sum_squares);
@@ -152,13 +173,11 @@ void add_finite(Statistic& statistic, std::span<const float> values, const Summa
 void Statistic::add_sample(std::span<const float> values, const ParallelLoop& parallel) {
   ++samples;
   if (values.empty()) return;
-  const auto pieces = (static_cast<std::int64_t>(values.size()) + kPiece - 1) / kPiece;
-  const Summary summary = summarize_sample(values, pieces, parallel);
+  const Summary summary = summarize_sample(values, parallel);
   if (std::isfinite(summary.sum_squares)) return add_finite(*this, values, summary, parallel);
   const std::vector<float> kept = leave_out_special(values, *this);
   if (kept.empty()) return;
-  const auto kept_pieces = (static_cast<std::int64_t>(kept.size()) + kPiece - 1) / kPiece;
-  add_finite(*this, kept, summarize_sample(kept, kept_pieces, parallel), parallel);
+  add_finite(*this, kept, summarize_sample(kept, parallel), parallel);
 }
 
 void Statistic::merge(const Statistic& other) {
