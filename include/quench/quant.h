@@ -26,7 +26,7 @@ struct QuantSpec {
   int axis = -1;          ///< one grid for each index of this axis; -1: one for the tensor
   std::string observer;   ///< how the range is chosen: "mse", "KL", "abs_max" and so on
   double hist_percent = 0.99999;
-  int bins = 2048;
+  int bins = 2048;  ///< the least that KL and hist look at; statistics keep 4096 at most
 
   std::int64_t q_min() const noexcept;
   std::int64_t q_max() const noexcept;

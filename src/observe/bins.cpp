@@ -61,4 +61,18 @@ void add_bins(Statistic& statistic, double width, std::int64_t first,
   }
 }
 
+Statistic with_fewer_bins(const Statistic& statistic, std::int64_t wanted) {
+  Statistic result = statistic;
+  const auto least = static_cast<std::size_t>(std::max<std::int64_t>(wanted, 1));
+  while (result.bins.size() / 2 >= least) {
+    const std::int64_t last = result.first_bin + static_cast<std::int64_t>(result.bins.size()) - 1;
+    const std::vector<std::int64_t> old = std::exchange(result.bins, {});
+    const std::int64_t first = std::exchange(result.first_bin, result.first_bin >> 1);
+    result.bins.resize(static_cast<std::size_t>((last >> 1) - result.first_bin + 1));
+    result.bin_width *= 2;
+    add_bins(result, result.bin_width / 2, first, old);
+  }
+  return result;
+}
+
 }  // namespace quench::observe

@@ -26,4 +26,7 @@ void fit_bins(Statistic& statistic);
 void add_bins(Statistic& statistic, double width, std::int64_t first,
               std::span<const std::int64_t> counts);
 
+/// A copy whose bins are merged in pairs for as long as at least `wanted` are left.
+Statistic with_fewer_bins(const Statistic& statistic, std::int64_t wanted);
+
 }  // namespace quench::observe

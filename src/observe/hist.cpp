@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "observe/bins.h"
 #include "observe/folded.h"
 #include "observe/observer.h"
 
@@ -23,12 +24,13 @@ double value_at(double first_edge, double width, const std::vector<double>& bins
   return first_edge + static_cast<double>(bins.size()) * width;
 }
 
-Range range(const Statistic& statistic, const QuantSpec& spec) {
+Range range(const Statistic& given, const QuantSpec& spec) {
   if (!(spec.hist_percent > 0.5 && spec.hist_percent <= 1)) {
     fail(ErrorKind::Usage, "hist_percent is above 0.5 and at most 1 (such as 0.9999), not {}",
          spec.hist_percent);
   }
-  if (statistic.count == 0) return {};
+  if (given.count == 0) return {};
+  const Statistic statistic = with_fewer_bins(given, spec.bins);
   const auto count = static_cast<double>(statistic.count);
   if (spec.symmetric) {
     const double threshold =

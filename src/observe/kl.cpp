@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "observe/bins.h"
 #include "observe/folded.h"
 #include "observe/observer.h"
 
@@ -130,8 +131,9 @@ Range two_ended(const Statistic& statistic, const QuantSpec& spec, std::int64_t 
   return {std::max(statistic.min, edge(best.begin)), std::min(statistic.max, edge(best.end))};
 }
 
-Range range(const Statistic& statistic, const QuantSpec& spec) {
-  if (statistic.count == 0 || statistic.abs_max() == 0) return {};
+Range range(const Statistic& given, const QuantSpec& spec) {
+  if (given.count == 0 || given.abs_max() == 0) return {};
+  const Statistic statistic = with_fewer_bins(given, spec.bins);
   const std::int64_t levels =
       spec.q_max() - (spec.symmetric && !spec.is_signed ? 1 << (spec.bits - 1)
                       : spec.symmetric                  ? 0

@@ -106,7 +106,7 @@ TEST_F(StatisticsFile, RefusesForgedNumbers) {
   save_statistics({{"x", statistic_of({{1, 2, 3}})}}, path_);
   const std::string whole = read();
   const std::size_t body = whole.size() - 8;
-  for (std::size_t at = 12; at < body; at += 8) {
+  for (std::size_t at = 12; at < body; at += at < 1500 ? 8 : 808) {
     std::string forged = whole.substr(0, body);
     for (std::size_t i = at; i < std::min(at + 8, body); ++i) forged[i] = '\x7f';
     std::uint64_t hash = 0xcbf29ce484222325;

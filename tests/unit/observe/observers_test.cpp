@@ -203,6 +203,17 @@ TEST(Observers, KlFindsTheLeastDivergence) {
       << kept << " instead of " << best;
 }
 
+TEST(Observers, HistWithFewBinsIsCoarser) {
+  const Statistic statistic = statistic_of({made_up(22, 50000, 1)});
+  QuantSpec spec = kAsymmetric;
+  spec.hist_percent = 0.999;
+  const double fine = range_of("hist", statistic, spec).max;
+  spec.bins = 16;
+  const double coarse = range_of("hist", statistic, spec).max;
+  EXPECT_NE(fine, coarse);
+  EXPECT_NEAR(fine, coarse, statistic.max / 16);
+}
+
 TEST(Observers, KlUsesOneSidedGridsWhole) {
   const Statistic positive = statistic_of({made_up(16, 30000, 1)});
   const Range range = range_of("KL", positive, kAsymmetric);
