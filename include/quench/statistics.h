@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -37,20 +38,26 @@ class ExactSum {
 };
 
 /// PaddleSlim's moving average: the newest value has weight 1, the one before 0.9, and so on. Keeps
-/// the values that still weigh something, so that parts joined in order equal the whole.
+/// the values that still weigh something with their place in the order, so that parts can be
+/// joined.
 class MovingAverage {
  public:
   static constexpr std::size_t kKept = 384;  ///< 0.9 to that power is below the last bit of 1
-  void add(float value);
-  /// The values of `later` follow ours.
-  void append(const MovingAverage& later);
+  struct Entry {
+    std::int64_t order;
+    float value;
+    auto operator<=>(const Entry&) const = default;
+  };
+  void add(const Entry& entry);
+  void merge(const MovingAverage& other);
   double value() const noexcept;
   operator double() const noexcept { return value(); }
-  const std::vector<float>& values() const noexcept { return values_; }
+  /// In order.
+  const std::vector<Entry>& entries() const noexcept { return entries_; }
   bool operator==(const MovingAverage&) const = default;
 
  private:
-  std::vector<float> values_;
+  std::vector<Entry> entries_;
 };
 
 /// Runs body(begin, end) over parts of [0, count), on a caller's threads.
@@ -58,16 +65,17 @@ using ParallelLoop =
     std::function<void(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>&)>;
 
 /// Everything the observers need of one tensor: streaming, mergeable, of fixed size. The result
-/// does not depend on how the samples were cut into batches or spread over threads, bit for bit;
-/// only `moving_abs_max` depends on the order of the samples, as its definition asks.
+/// does not depend on how the samples were cut into batches or spread over threads, bit for bit.
 class Statistic {
  public:
   static constexpr std::int64_t kMaxBins = 4096;
 
   /// Adds one sample's values (one image, one row of a batch). A large sample is cut into pieces
-  /// that `parallel`, where given, spreads over threads; the result is the same.
-  void add_sample(std::span<const float> values, const ParallelLoop& parallel = {});
-  /// Adds what another has seen; its samples count as later ones.
+  /// that `parallel`, where given, spreads over threads; the result is the same. `order` is the
+  /// sample's place among all, which only the moving average asks for: give it when samples are
+  /// spread over several statistics; otherwise it is the number of samples seen here before.
+  void add_sample(std::span<const float> values, const ParallelLoop& parallel = {},
+                  std::int64_t order = -1);
   void merge(const Statistic& other);
   double abs_max() const noexcept;
   double mean() const noexcept;
@@ -83,7 +91,7 @@ class Statistic {
   ExactSum sum;
   ExactSum sum_squares;
   ExactSum sum_abs_max;          ///< over samples: for `avg`
-  MovingAverage moving_abs_max;  ///< over samples, in order
+  MovingAverage moving_abs_max;  ///< over samples, by their order
   /// Over samples: the 0.01 % and the 99.99 % quantile, for `removal_outlier`. They are read off
   /// the sample's own histogram: exact where they are the extremes (below 10000 values), else off
   /// by less than a 2048th of the sample's range.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums whose order does not matter, and the moving average whose order does.
+// Sums whose order does not matter, and the moving average, which keeps it.
+#include <algorithm>
 #include <cmath>
 
 #include "quench/statistics.h"
@@ -70,21 +71,21 @@ double ExactSum::value() const noexcept {
   return sum;
 }
 
-void MovingAverage::add(float value) {
-  if (values_.size() == kKept) values_.erase(values_.begin());
-  values_.push_back(value);
+void MovingAverage::add(const Entry& entry) {
+  entries_.insert(std::upper_bound(entries_.begin(), entries_.end(), entry), entry);
+  if (entries_.size() > kKept) entries_.erase(entries_.begin());
 }
 
-void MovingAverage::append(const MovingAverage& later) {
-  for (const float value : later.values_) add(value);
+void MovingAverage::merge(const MovingAverage& other) {
+  for (const Entry& entry : other.entries_) add(entry);
 }
 
 double MovingAverage::value() const noexcept {
   constexpr double kDecay = 0.9;
   double sum = 0;
   double weights = 0;
-  for (const float value : values_) {
-    sum = kDecay * sum + static_cast<double>(value);
+  for (const Entry& entry : entries_) {
+    sum = kDecay * sum + static_cast<double>(entry.value);
     weights = kDecay * weights + 1;
   }
   return weights > 0 ? sum / weights : 0;

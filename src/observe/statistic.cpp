@@ -151,7 +151,7 @@ Range add_to_bins(Statistic& statistic, std::span<const float> values, const Ran
 }
 
 void add_finite(Statistic& statistic, std::span<const float> values, const Summary& summary,
-                const ParallelLoop& parallel) {
+                const ParallelLoop& parallel, std::int64_t order) {
   // Adding zero turns -0 into 0: which of the two comes first must not show.
   const Range extremes{static_cast<double>(summary.min) + 0.0,
                        static_cast<double>(summary.max) + 0.0};
@@ -162,7 +162,7 @@ void add_finite(Statistic& statistic, std::span<const float> values, const Summa
   statistic.sum.add(summary.sum);
   statistic.sum_squares.add(summary.sum_squares);
   statistic.sum_abs_max.add(largest);
-  statistic.moving_abs_max.add(static_cast<float>(largest));
+  statistic.moving_abs_max.add({order, static_cast<float>(largest)});
   statistic.sum_low.add(trimmed.min);
   statistic.sum_high.add(trimmed.max);
   ++statistic.observed;
@@ -170,14 +170,18 @@ void add_finite(Statistic& statistic, std::span<const float> values, const Summa
 
 }  // namespace
 
-void Statistic::add_sample(std::span<const float> values, const ParallelLoop& parallel) {
+void Statistic::add_sample(std::span<const float> values, const ParallelLoop& parallel,
+                           std::int64_t order) {
+  if (order < 0) order = samples;
   ++samples;
   if (values.empty()) return;
   const Summary summary = summarize_sample(values, parallel);
-  if (std::isfinite(summary.sum_squares)) return add_finite(*this, values, summary, parallel);
+  if (std::isfinite(summary.sum_squares)) {
+    return add_finite(*this, values, summary, parallel, order);
+  }
   const std::vector<float> kept = leave_out_special(values, *this);
   if (kept.empty()) return;
-  add_finite(*this, kept, summarize_sample(kept, parallel), parallel);
+  add_finite(*this, kept, summarize_sample(kept, parallel), parallel, order);
 }
 
 void Statistic::merge(const Statistic& other) {
@@ -195,7 +199,7 @@ void Statistic::merge(const Statistic& other) {
   sum.add(other.sum);
   sum_squares.add(other.sum_squares);
   sum_abs_max.add(other.sum_abs_max);
-  moving_abs_max.append(other.moving_abs_max);
+  moving_abs_max.merge(other.moving_abs_max);
   sum_low.add(other.sum_low);
   sum_high.add(other.sum_high);
 }

@@ -94,7 +94,11 @@ void write_statistic(Writer& writer, const Statistic& statistic) {
                               &statistic.sum_low, &statistic.sum_high}) {
     writer.put(sum->limbs());
   }
-  writer.put_all(std::span(statistic.moving_abs_max.values()));
+  writer.put(static_cast<std::uint64_t>(statistic.moving_abs_max.entries().size()));
+  for (const auto& [order, value] : statistic.moving_abs_max.entries()) {
+    writer.put(order);
+    writer.put(value);
+  }
   writer.put_all(std::span(statistic.bins));
 }
 
@@ -134,7 +138,16 @@ Statistic read_statistic(Reader& reader) {
                         &statistic.sum_low, &statistic.sum_high}) {
     sum->set_limbs(reader.get<std::array<std::int64_t, ExactSum::kLimbs>>());
   }
-  for (const float value : reader.get_all<float>()) statistic.moving_abs_max.add(value);
+  const auto recent = reader.get<std::uint64_t>();
+  if (recent > MovingAverage::kKept) fail(ErrorKind::BadData, "its numbers contradict each other");
+  for (std::uint64_t i = 0; i < recent; ++i) {
+    const auto order = reader.get<std::int64_t>();
+    const auto value = reader.get<float>();
+    if (!(value >= 0 && static_cast<double>(value) <= statistic.abs_max())) {
+      fail(ErrorKind::BadData, "its numbers contradict each other");
+    }
+    statistic.moving_abs_max.add({order, value});
+  }
   statistic.bins = reader.get_all<std::int64_t>();
   check(statistic);
   if (statistic.count > 0) {

@@ -27,9 +27,10 @@ inline Values made_up(unsigned seed, std::size_t size, int shape = 0) {
   return values;
 }
 
-inline Statistic statistic_of(const std::vector<Values>& samples) {
+/// `first` is the place of the first sample among all.
+inline Statistic statistic_of(const std::vector<Values>& samples, std::int64_t first = 0) {
   Statistic statistic;
-  for (const Values& values : samples) statistic.add_sample(values);
+  for (const Values& values : samples) statistic.add_sample(values, {}, first++);
   return statistic;
 }
 
