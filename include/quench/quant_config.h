@@ -39,7 +39,7 @@ class QuantConfig {
   std::string isa;  ///< "", "avx2", "vnni"
   /// Observers where no rule names one.
   std::string default_activation_observer = "mse";
-  std::string default_weight_observer = "channel_wise_abs_max";
+  std::string default_weight_observer = "channel_wise_mse";
 
   /// The merged rule for a node.
   QuantRule rule_for(const std::string& node_name, const std::string& op_type) const;
