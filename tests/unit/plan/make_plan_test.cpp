@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is decided for nodes and values.
+#include "unit/plan/networks.h"
+
+namespace quench {
+namespace {
+
+using testing::Builder;
+using testing::is_float;
+using testing::is_integer;
+using testing::Network;
+using Kind = ValuePlan::Kind;
+
+TEST(Plan, AbsorbsAnActivation) {
+  Network net;
+  net.conv("x", "y").then("Relu", {"y"}, "z").conv("z", "out").output("out");
+  const QuantPlan plan = net.plan();
+  EXPECT_TRUE(is_integer(net.plan_of(plan, "z")));
+  EXPECT_EQ(net.plan_of(plan, "z").absorbed_by, 0);
+  EXPECT_EQ(plan.values.at("y").kind, Kind::Float);
+  EXPECT_EQ(plan.values.at("z").kind, Kind::Observed);
+  EXPECT_EQ(plan.values.at("z").bounds->min, 0);
+  EXPECT_FALSE(plan.values.at("z").spec.is_signed);
+  EXPECT_EQ(plan.values.at("x").kind, Kind::Observed) << "inputs are quantised at the entry";
+  EXPECT_EQ(plan.values.at("out").kind, Kind::Observed) << "a Conv needs a Q behind it";
+  ASSERT_EQ(plan.weights.size(), 2U);
+  EXPECT_EQ(plan.weights[0].spec.axis, 0);
+  EXPECT_TRUE(plan.weights[0].spec.symmetric);
+  EXPECT_TRUE(plan.nodes[0].quantize_bias);
+}
+
+TEST(Plan, AnActivationThatSharesItsInputStaysApart) {
+  Network net;
+  net.conv("x", "y").then("Relu", {"y"}, "z").then("Add", {"y", "z"}, "sum");
+  net.conv("sum", "out").output("out");
+  const QuantPlan plan = net.plan();
+  EXPECT_TRUE(is_float(net.plan_of(plan, "z")));
+  EXPECT_EQ(plan.values.at("y").kind, Kind::Observed);
+  EXPECT_TRUE(is_integer(net.plan_of(plan, "sum")));
+}
+
+TEST(Plan, AClipThatCutsOffZeroStaysApart) {
+  Network net;
+  net.number("low", 0.5F).number("high", 6);
+  net.conv("x", "y").then("Clip", {"y", "low", "high"}, "z").conv("z", "out").output("out");
+  const QuantPlan plan = net.plan();
+  EXPECT_EQ(net.plan_of(plan, "z").absorbed_by, -1);
+  EXPECT_EQ(plan.values.at("y").kind, Kind::Observed);
+}
+
+TEST(Plan, ResidualAddsAndConcatsJoinLayers) {
+  Network net;
+  net.conv("x", "a").conv("a", "b").then("Add", {"a", "b"}, "sum");
+  net.node("Concat", {"a", "sum"}, {"both"}).set("axis", std::int64_t{1});
+  net.numbers("w", {1, 4, 1, 1}, {1, 2, 3, 4});
+  net.then("Conv", {"both", "w"}, "out").output("out");
+  const QuantPlan plan = net.plan();
+  for (const char* name : {"sum", "both", "out"}) {
+    EXPECT_TRUE(is_integer(net.plan_of(plan, name))) << name;
+    EXPECT_EQ(plan.values.at(name).kind, Kind::Observed) << name;
+  }
+}
+
+TEST(Plan, MoversShareTheGridOfWhatTheyMove) {
+  Network net;
+  net.conv("x", "y");
+  net.node("MaxPool", {"y"}, {"p"}).set("kernel_shape", std::vector<std::int64_t>{2, 2});
+  net.then("Flatten", {"p"}, "flat").numbers("w", {18, 3}, std::vector<float>(54, 0.5F));
+  net.then("Gemm", {"flat", "w"}, "out").output("out");
+  const QuantPlan plan = net.plan();
+  EXPECT_EQ(plan.values.at("flat").kind, Kind::SharedWith);
+  EXPECT_EQ(plan.values.at("flat").source, "y");
+  EXPECT_EQ(plan.values.at("p").source, "y");
+  EXPECT_FALSE(plan.values.contains("out")) << "a Gemm may give float";
+  EXPECT_EQ(plan.weights.back().spec.axis, 1);
+}
+
+TEST(Plan, WhatJoinsNothingStaysFloat) {
+  Network net;
+  net.conv("x", "y").then("GlobalAveragePool", {"y"}, "pooled").then("Flatten", {"pooled"}, "out");
+  net.output("out");
+  const QuantPlan plan = net.plan();
+  EXPECT_TRUE(is_float(net.plan_of(plan, "pooled")));
+  EXPECT_FALSE(net.plan_of(plan, "pooled").reason.empty());
+  EXPECT_FALSE(plan.values.contains("pooled"));
+}
+
+TEST(Plan, AGateIsQuantisedWhereALayerReadsIt) {
+  Network net;
+  net.conv("x", "y").then("HardSigmoid", {"y"}, "gate").then("Mul", {"y", "gate"}, "z");
+  net.conv("z", "out").output("out");
+  const QuantPlan plan = net.plan();
+  EXPECT_TRUE(is_float(net.plan_of(plan, "gate")));
+  EXPECT_TRUE(is_integer(net.plan_of(plan, "z")));
+  EXPECT_EQ(plan.values.at("gate").kind, Kind::Observed);
+}
+
+TEST(Plan, SkipsWhatTheUserNames) {
+  Network net;
+  net.conv("x", "y").conv("y", "z").conv("z", "out").output("out");
+  QuantConfig config;
+  config.skip_quant_node = {"conv_z"};
+  EXPECT_TRUE(is_float(net.plan_of(net.plan(config), "z")));
+  config = {};
+  config.skip_tensor_list = {"y"};
+  const QuantPlan plan = net.plan(config);
+  EXPECT_TRUE(is_float(net.plan_of(plan, "y")));
+  EXPECT_TRUE(is_float(net.plan_of(plan, "z")));
+  EXPECT_TRUE(is_integer(net.plan_of(plan, "out")));
+  config = {};
+  config.quantizable_op_type = {"Gemm"};
+  EXPECT_TRUE(net.plan(config).values.empty());
+}
+
+TEST(Plan, SettingsReachTheGrids) {
+  Network net;
+  net.conv("x", "y").output("y");
+  QuantConfig config;
+  config.global.activation_observer = "KL";
+  config.global.weight_observer = "abs_max";
+  config.by_layer["conv_y"].weight_bits = 4;
+  const QuantPlan plan = net.plan(config);
+  EXPECT_EQ(plan.values.at("x").spec.observer, "KL");
+  EXPECT_EQ(plan.weights[0].spec.observer, "abs_max");
+  EXPECT_EQ(plan.weights[0].spec.axis, -1) << "abs_max is one grid a layer";
+  EXPECT_EQ(plan.weights[0].spec.bits, 4);
+}
+
+TEST(Plan, TensorRtLeavesTheLayerBranchOfAResidualFloat) {
+  Builder net(13);
+  net.input("x", {{1}, {16}, {4}, {4}});
+  net.numbers("w", {16, 16, 3, 3}, std::vector<float>(2304, 0.1F));
+  for (const auto& [in, out] : {std::pair("x", "a"), std::pair("a", "b")}) {
+    net.node("Conv", {in, "w"}, {out}).set("pads", std::vector<std::int64_t>{1, 1, 1, 1});
+  }
+  net.node("Add", {"b", "a"}, {"sum"});
+  net.node("Conv", {"sum", "w"}, {"out"});
+  net.output("out");
+  infer_types(net.model);
+  QuantConfig config;
+  config.target = "tensorrt";
+  const QuantPlan plan = make_plan(net.model, config);
+  EXPECT_EQ(plan.values.at("a").kind, Kind::Observed);
+  EXPECT_FALSE(plan.values.contains("b"));
+  EXPECT_FALSE(plan.values.contains("out"));
+  EXPECT_TRUE(plan.values.at("a").spec.symmetric && plan.values.at("a").spec.is_signed);
+}
+
+}  // namespace
+}  // namespace quench
