@@ -19,9 +19,9 @@ build: deps  ## build the program: build/release/quench
 	cmake --preset release $(CMAKE_ARGS)
 	cmake --build --preset release -j $(JOBS) --target quench_programs
 
-demo: build  ## evaluate and time a small network, and print a table
+demo: build  ## quantise a small network, and print accuracy, size and time
 	build/release/quench demo --model examples/data/fashion.onnx \
-	  --data examples/data/fashion-test-images-idx3-ubyte.gz --mean 72.9 --std 90
+	  --data examples/data/fashion-test-images-idx3-ubyte.gz --mean 72.9 --std 90 --int8 build/demo
 
 all-release: deps-test
 	cmake --preset release $(CMAKE_ARGS)

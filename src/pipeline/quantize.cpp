@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "calibrate/collect.h"
 #include "passes/run.h"
+#include "pipeline/random_inputs.h"
 #include "pipeline/scoring.h"
 #include "tune/bias_correction.h"
 
@@ -17,6 +18,9 @@ namespace quench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// Fewer calibration samples than this are worth a warning.
+constexpr std::int64_t kFewSamples = 10;
 
 std::vector<std::string> observed_values(const QuantPlan& plan) {
   std::vector<std::string> names;
@@ -32,9 +36,10 @@ struct Split {
   std::int64_t judge = 0;
 };
 
-Split split(std::int64_t samples, std::int64_t held_out) {
-  const std::int64_t judge = std::min(held_out, samples / 5);
-  return {.calibrate = samples - judge, .judge = judge};
+/// Both parts are whole batches of a model whose batch is fixed.
+Split split(std::int64_t samples, std::int64_t held_out, std::int64_t batch) {
+  const std::int64_t judge = std::min(held_out, samples / 5) / batch * batch;
+  return {.calibrate = (samples - judge) / batch * batch, .judge = judge};
 }
 
 std::vector<Value> model_inputs(const Graph& graph) {
@@ -51,10 +56,16 @@ bool fixed_batch(const std::vector<Value>& inputs) {
   });
 }
 
+/// How many samples a run takes at least: the batch of a model that fixes it, else one.
+std::int64_t run_size(const SampleSource& source, const std::vector<Value>& inputs) {
+  return source.batchable() ? std::max<std::int64_t>(1, effective_batch(inputs, 1)) : 1;
+}
+
 /// Samples [first, first + count) put together along the first dimension.
 TensorMap read_together(SampleSource& source, std::int64_t first, std::int64_t count) {
   std::vector<Sample> samples;
   for (std::int64_t i = 0; i < count; ++i) samples.push_back(source.read(first + i));
+  if (count == 1) return samples.front().inputs;
   TensorMap result;
   for (const auto& [name, one] : samples.front().inputs) {
     Shape shape = one.shape();
@@ -108,13 +119,14 @@ std::vector<OutputScores> judge(const Model& reference, const Model& quantised,
       cards.emplace_back(output.name, std::vector<std::string>{"cosine", "sqnr", "agreement"});
     }
   }
-  for (std::int64_t i = 0; i < parts.judge; ++i) {
+  const std::int64_t batch = run_size(source, expected.inputs());
+  for (std::int64_t i = 0; i < parts.judge; i += batch) {
     context.check_cancelled();
-    const Sample sample = source.read(parts.calibrate + i);
-    const TensorMap want = expected.run(sample.inputs);
-    const TensorMap got = actual.run(sample.inputs);
+    const TensorMap inputs = read_together(source, parts.calibrate + i, batch);
+    const TensorMap want = expected.run(inputs);
+    const TensorMap got = actual.run(inputs);
     for (ScoreCard& card : cards) card.add(got.at(card.output()), want.at(card.output()));
-    context.report("judging", i + 1, parts.judge);
+    context.report("judging", i + batch, parts.judge);
   }
   std::vector<OutputScores> scores;
   for (const ScoreCard& card : cards) scores.push_back(card.scores());
@@ -144,9 +156,18 @@ Job start(const std::string& model_path, const QuantizeOptions& options, const C
   Job job;
   job.model = prepare_for_quantization(load(model_path));
   job.plan = make_plan(job.model, options.config);
+  // A wrong name is reported before the data are read.
+  for (const std::string& name : observed_values(job.plan)) {
+    find_observer(job.plan.values.at(name).spec.observer);
+  }
   if (!options.data.path.empty()) {
     job.source = open_data(options.data, model_inputs(job.model.graph), context);
-    job.parts = split(job.source->size(), options.held_out);
+    const std::int64_t batch = run_size(*job.source, model_inputs(job.model.graph));
+    job.parts = split(job.source->size(), options.held_out, batch);
+    if (job.parts.calibrate == 0) {
+      fail(ErrorKind::BadData, "{} holds {} samples, but '{}' takes {} a run", options.data.path,
+           job.source->size(), model_path, batch);
+    }
   }
   return job;
 }
@@ -217,8 +238,15 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
     fail(ErrorKind::Unsupported, "no layer of '{}' can be quantised for target '{}'", model_path,
          options.config.target);
   }
+  { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
   gather(job, options, context);
   warn_of_values(job.statistics, report);
+  if (job.source && job.parts.calibrate < kFewSamples) {
+    report.warnings.push_back(
+        format("only {} samples to calibrate with; 100 or more that look like the real ones give "
+               "better ranges",
+               job.parts.calibrate));
+  }
   job.solution = calibrate::solve(job.model, job.plan, job.statistics);
   Model quantised = tuned(job, options, context, report);
   if (options.qoperator) quantised = to_qoperator(quantised);
