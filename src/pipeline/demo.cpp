@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores and times models on the same data, one row each, and another for the 8-bit form.
+#include <algorithm>
 #include <filesystem>
 
 #include "base/format.h"
