@@ -16,7 +16,8 @@ PUBLIC_HEADERS = {
     "error": "base", "context": "base", "nearest": "base", "dtype": "tensor", "tensor": "tensor", "node": "ir",
     "graph": "ir", "model": "ir", "data": "data", "session": "exec", "metrics": "metrics",
     "quant": "quant", "plan": "plan", "quant_config": "plan", "statistics": "observe", "lower": "lower",
-    "evaluate": "pipeline", "quantize": "pipeline", "run": "pipeline", "formats": "formats",
+    "evaluate": "pipeline", "quantize": "pipeline", "ptq": "pipeline",
+    "run": "pipeline", "formats": "formats",
 }
 # Third-party headers by how their name begins, and the places that may include them.
 THIRD_PARTY = {

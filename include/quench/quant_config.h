@@ -2,6 +2,7 @@
 // What the user asks for: rules by layer, name, operator type and for the whole model.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,8 +10,14 @@
 #include <vector>
 
 #include "quench/plan.h"
+#include "quench/statistics.h"
 
 namespace quench {
+
+/// Observers of the user's own, by name: the range of an activation from what was seen of it.
+/// A name that one of ours has stands for the user's.
+using CustomObservers =
+    std::map<std::string, std::function<Range(const Statistic& statistic, const QuantSpec& spec)>>;
 
 /// Settings of one rule; what is left out comes from the next wider rule.
 struct QuantRule {
@@ -40,6 +47,9 @@ class QuantConfig {
   /// Observers where no rule names one.
   std::string default_activation_observer = "mse";
   std::string default_weight_observer = "channel_wise_mse";
+  double hist_percent = 0.99999;  ///< the share of values that the observer `hist` keeps
+  int bins = 2048;                ///< of the histogram that `KL` and `hist` look at
+  CustomObservers custom_observers;
 
   /// The merged rule for a node.
   QuantRule rule_for(const std::string& node_name, const std::string& op_type) const;

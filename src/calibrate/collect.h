@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "quench/data.h"
-#include "quench/plan.h"
+#include "quench/quant_config.h"
 #include "quench/statistics.h"
 
 namespace quench::calibrate {
@@ -23,7 +23,12 @@ struct CollectOptions {
 StatisticMap collect(const Model& model, const std::vector<std::string>& values,
                      SampleSource& source, const CollectOptions& options, const Context& context);
 
+/// Every observer that a plan names must exist, among ours or the user's: else an Error with the
+/// nearest, before any data are read.
+void check_observers(const QuantPlan& plan, const CustomObservers& custom);
+
 /// The grid of every value and weight of a plan: observers over statistics, then `choose_params`.
-QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics);
+QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
+                    const CustomObservers& custom = {});
 
 }  // namespace quench::calibrate

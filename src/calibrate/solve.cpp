@@ -1,31 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 // From statistics to grids.
 #include <algorithm>
+#include <cmath>
 
 #include "base/format.h"
+#include "base/nearest.h"
 #include "calibrate/collect.h"
 
 namespace quench::calibrate {
 namespace {
 
+/// A user's own observer may return anything.
+Range checked(const Range& range, const std::string& observer, const std::string& value) {
+  if (std::isfinite(range.min) && std::isfinite(range.max) && range.min <= range.max) return range;
+  fail(
+      ErrorKind::BadConfig,
+      "the custom observer '{}' gave the range [{}, {}] for '{}'; expected two finite numbers, the "
+      "smaller first",
+      observer, range.min, range.max, value);
+}
+
+Range observed_range(const std::string& name, const QuantSpec& spec, const Statistic& statistic,
+                     const CustomObservers& custom) {
+  const auto own = custom.find(spec.observer);
+  if (own != custom.end()) return checked(own->second(statistic, spec), spec.observer, name);
+  return find_observer(spec.observer).range(statistic, spec);
+}
+
 QuantParams solve_value(const std::string& name, const ValuePlan& plan,
-                        const StatisticMap& statistics) {
+                        const StatisticMap& statistics, const CustomObservers& custom) {
   if (plan.kind == ValuePlan::Kind::Fixed) return choose_params(plan.spec, {plan.fixed});
   const auto found = statistics.find(name);
   if (found == statistics.end()) {
     fail(ErrorKind::BadData, "there are no statistics of '{}'; calibrate this model again", name);
   }
-  const Range range = find_observer(plan.spec.observer).range(found->second, plan.spec);
-  return choose_params(plan.spec, {range});
+  return choose_params(plan.spec, {observed_range(name, plan.spec, found->second, custom)});
 }
 
 }  // namespace
 
-QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics) {
+void check_observers(const QuantPlan& plan, const CustomObservers& custom) {
+  std::vector<std::string> own;
+  for (const auto& [name, observer] : custom) {
+    if (!observer)
+      fail(ErrorKind::BadConfig, "the custom observer '{}' is an empty function", name);
+    own.push_back(name);
+  }
+  for (const auto& [name, value] : plan.values) {
+    if (value.kind != ValuePlan::Kind::Observed || custom.contains(value.spec.observer)) continue;
+    try {
+      find_observer(value.spec.observer);
+    } catch (const Error& error) {
+      const std::string hint = did_you_mean(value.spec.observer, own);
+      if (hint.empty()) throw;
+      fail(error.kind(), "there is no observer '{}'{}", value.spec.observer, hint);
+    }
+  }
+  // Weights need no data: a tensor of one element brings out a name that means nothing.
+  for (const WeightPlan& weight : plan.weights) {
+    QuantSpec spec = weight.spec;
+    spec.axis = -1;
+    (void)weight_ranges(Tensor::of<float>({1}, {1}), spec);
+  }
+}
+
+QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
+                    const CustomObservers& custom) {
   QuantSolution solution;
   for (const auto& [name, value] : plan.values) {
     if (value.kind == ValuePlan::Kind::Observed || value.kind == ValuePlan::Kind::Fixed) {
-      solution.values[name] = solve_value(name, value, statistics);
+      solution.values[name] = solve_value(name, value, statistics, custom);
     }
   }
   for (const auto& [name, value] : plan.values) {

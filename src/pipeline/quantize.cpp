@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "calibrate/collect.h"
 #include "passes/run.h"
+#include "pipeline/quantize_steps.h"
 #include "pipeline/random_inputs.h"
 #include "pipeline/scoring.h"
 #include "tune/bias_correction.h"
@@ -21,14 +22,6 @@ using Clock = std::chrono::steady_clock;
 
 /// Fewer calibration samples than this are worth a warning.
 constexpr std::int64_t kFewSamples = 10;
-
-std::vector<std::string> observed_values(const QuantPlan& plan) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : plan.values) {
-    if (value.kind == ValuePlan::Kind::Observed) names.push_back(name);
-  }
-  return names;
-}
 
 /// Which samples calibrate and which judge.
 struct Split {
@@ -81,32 +74,6 @@ TensorMap read_together(SampleSource& source, std::int64_t first, std::int64_t c
   return result;
 }
 
-void note_decisions(const Model& model, const QuantPlan& plan, QuantizeReport& report) {
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const NodePlan& decision = plan.nodes[i];
-    if (decision.kind == NodePlan::Kind::Integer) ++report.integer_nodes;
-    if (decision.kind == NodePlan::Kind::PassThrough) ++report.pass_through_nodes;
-    if (decision.kind != NodePlan::Kind::Float) continue;
-    const Node& node = model.graph.nodes[i];
-    report.float_layers.push_back(
-        {.node = label(model.graph, node), .op_type = node.op_type, .reason = decision.reason});
-  }
-}
-
-void warn_of_values(const StatisticMap& statistics, QuantizeReport& report) {
-  for (const auto& [name, statistic] : statistics) {
-    if (statistic.nans + statistic.infinities > 0) {
-      report.warnings.push_back(
-          format("'{}' held {} NaN and {} infinite values during calibration; they were left out",
-                 name, statistic.nans, statistic.infinities));
-    }
-    if (statistic.count > 0 && statistic.min == statistic.max) {
-      report.warnings.push_back(format(
-          "'{}' was {} everywhere during calibration; are the data right?", name, statistic.min));
-    }
-  }
-}
-
 /// Cosine, SQNR and agreement of two models' outputs, sample by sample.
 std::vector<OutputScores> judge(const Model& reference, const Model& quantised,
                                 SampleSource& source, const Split& parts, const Context& context) {
@@ -157,9 +124,7 @@ Job start(const std::string& model_path, const QuantizeOptions& options, const C
   job.model = prepare_for_quantization(load(model_path));
   job.plan = make_plan(job.model, options.config);
   // A wrong name is reported before the data are read.
-  for (const std::string& name : observed_values(job.plan)) {
-    find_observer(job.plan.values.at(name).spec.observer);
-  }
+  calibrate::check_observers(job.plan, options.config.custom_observers);
   if (!options.data.path.empty()) {
     job.source = open_data(options.data, model_inputs(job.model.graph), context);
     const std::int64_t batch = run_size(*job.source, model_inputs(job.model.graph));
@@ -247,7 +212,8 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
                "better ranges",
                job.parts.calibrate));
   }
-  job.solution = calibrate::solve(job.model, job.plan, job.statistics);
+  job.solution =
+      calibrate::solve(job.model, job.plan, job.statistics, options.config.custom_observers);
   Model quantised = tuned(job, options, context, report);
   if (options.qoperator) quantised = to_qoperator(quantised);
   save(quantised, out_path);

@@ -40,6 +40,8 @@ class Placer {
     spec.is_signed = job_.target.activation_signed;
     spec.symmetric = job_.target.activation_symmetric;
     spec.observer = rule.activation_observer.value_or(job_.config.default_activation_observer);
+    spec.hist_percent = job_.config.hist_percent;
+    spec.bins = job_.config.bins;
     return spec;
   }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// An observer of one's own. Arguments: the folder of the data, OUT.onnx
+#include <algorithm>
+#include <cmath>
+
+#include "fashion_samples.h"
+#include "quench/ptq.h"
+
+namespace {
+
+/// Six standard deviations around the mean, never beyond what was seen.
+quench::Range six_sigma(const quench::Statistic& seen, const quench::QuantSpec& spec) {
+  const double reach = 6 * std::sqrt(seen.variance());
+  const double low = std::max(seen.min, seen.mean() - reach);
+  const double high = std::min(seen.max, seen.mean() + reach);
+  const double limit = std::max(-low, high);
+  return spec.symmetric ? quench::Range{-limit, limit} : quench::Range{low, high};
+}
+
+void run(const std::string& folder, const std::string& out) {
+  quench::QuantizeOptions options;
+  options.config.custom_observers["six_sigma"] = six_sigma;
+  options.config.global.activation_observer = "six_sigma";
+  options.data = fashion::samples(folder, 100);
+  quench::quantize(folder + "/fashion.onnx", out, options);
+  fashion::print_cosine(out, folder);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: custom_observer DATA_FOLDER OUT.onnx\n";
+    return 2;
+  }
+  try {
+    run(argv[1], argv[2]);
+  } catch (const quench::Error& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The images that lie beside the demo's network, and a look at what quantising cost.
+#pragma once
+
+#include <iostream>
+#include <string>
+
+#include "quench/error.h"
+#include "quench/evaluate.h"
+
+namespace fashion {
+
+/// The first `limit` test images as the network wants them.
+inline quench::DataOptions samples(const std::string& folder, std::int64_t limit) {
+  quench::DataOptions data;
+  data.path = folder + "/fashion-test-images-idx3-ubyte.gz";
+  data.limit = limit;
+  data.image.mean = {72.9};
+  data.image.std = {90};
+  return data;
+}
+
+/// Prints the cosine of a quantised model's outputs and the float model's.
+inline void print_cosine(const std::string& quantised, const std::string& folder) {
+  quench::EvaluateOptions options;
+  options.data = samples(folder, 1000);
+  options.metrics = {"cosine"};
+  options.reference = folder + "/fashion.onnx";
+  for (const auto& output : quench::evaluate(quantised, options).outputs) {
+    std::cout << "cosine of " << output.output << ": " << output.scores.at("cosine") << "\n";
+  }
+}
+
+}  // namespace fashion

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins what a session's threads see of each value into one statistic, in the order of the samples.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "quench/session.h"
+#include "quench/statistics.h"
+
+namespace quench::calibrate {
+
+/// `add` during a run, from any of the session's threads; then `keep` or, when it failed,
+/// `discard`.
+class Tally {
+ public:
+  Tally(std::vector<std::string> values, int workers);
+  void add(const TapSample& sample);
+  /// The run counts. Workers have samples in the order of their numbers, so that joining after
+  /// each run keeps the order of the samples whatever the batch size.
+  void keep();
+  void discard();
+  /// Samples seen elsewhere count as later ones. A value that is not tallied is passed over.
+  void merge(const StatisticMap& other);
+  StatisticMap statistics() const;
+  const std::vector<std::string>& values() const noexcept { return values_; }
+
+ private:
+  std::vector<std::string> values_;
+  std::vector<std::vector<Statistic>> partial_;  ///< by worker, then by value
+  std::vector<Statistic> whole_;
+};
+
+}  // namespace quench::calibrate
