@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grids as kernels need them: inside the bounds of absorbed activations, wide enough for int32
-// biases, and (without VNNI) for sums of two products in 16 bits.
+// Grids as kernels need them: inside the bounds of absorbed activations and wide enough for
+// int32 biases.
 #include <algorithm>
 #include <cmath>
 #include <limits>
