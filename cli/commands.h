@@ -21,6 +21,7 @@ Command setup_compare(CLI::App& root);
 Command setup_quantize(CLI::App& root);
 Command setup_calibrate(CLI::App& root);
 Command setup_lint(CLI::App& root);
+Command setup_convert(CLI::App& root);
 Command setup_list(CLI::App& root);
 Command setup_demo(CLI::App& root);
 

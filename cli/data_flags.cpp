@@ -85,8 +85,8 @@ void add_data_flags(CLI::App& app, DataFlags& flags) {
   add_image_flags(app, flags);
 }
 
-DataOptions data_options(const DataFlags& flags) {
-  DataOptions options;
+DataOptions data_options(const DataFlags& flags, DataOptions base) {
+  DataOptions options = std::move(base);
   if (!flags.config.empty()) options = read_data_section(flags.config);
   if (flags.path) options.path = *flags.path;
   if (flags.labels) options.labels = *flags.labels;

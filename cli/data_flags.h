@@ -30,7 +30,7 @@ struct DataFlags {
 
 void add_data_flags(CLI::App& app, DataFlags& flags);
 
-/// The INI section, when there is one, with the flags laid over it.
-DataOptions data_options(const DataFlags& flags);
+/// The INI section, or else `base`, with the flags laid over it.
+DataOptions data_options(const DataFlags& flags, DataOptions base = {});
 
 }  // namespace quench::cli

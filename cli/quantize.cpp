@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/common.h"
@@ -22,13 +23,19 @@ struct QuantizeFlags {
   std::string model;
   std::string out;
   std::string statistics;
-  std::string target = "onnxruntime";
+  std::string config;
+  std::string target;
   std::string activation;
   std::string weight;
   std::vector<std::string> skip_nodes;
   std::vector<std::string> op_types;
   bool per_layer = false;
   bool no_bias_correction = false;
+  bool per_channel = false;
+  bool bias_correction = false;
+  std::vector<std::string> shapes;
+  std::optional<std::int64_t> min_weight_size;
+  std::optional<std::int64_t> min_weight_channel;
   std::string format = "qdq";
   std::int64_t batch = 8;
   DataFlags data;
@@ -37,18 +44,24 @@ struct QuantizeFlags {
 
 QuantizeOptions options_of(const QuantizeFlags& flags) {
   QuantizeOptions options;
-  options.data = data_options(flags.data);
+  if (!flags.config.empty()) options = read_config(flags.config);
+  options.data = data_options(flags.data, options.data);
   options.statistics = flags.statistics;
   options.batch = flags.batch;
-  options.bias_correction = !flags.no_bias_correction;
+  if (flags.no_bias_correction) options.bias_correction = false;
+  if (flags.bias_correction) options.bias_correction = true;
+  if (!flags.shapes.empty()) options.input_shapes = parse_shapes("--shape", flags.shapes);
+  if (flags.min_weight_size) options.min_quant_weight_size = *flags.min_weight_size;
+  if (flags.min_weight_channel) options.min_quant_weight_channel = *flags.min_weight_channel;
   options.qoperator = flags.format == "qoperator";
   QuantConfig& config = options.config;
-  config.target = flags.target;
-  config.skip_quant_node = split_list(flags.skip_nodes);
+  if (!flags.target.empty()) config.target = flags.target;
+  if (!flags.skip_nodes.empty()) config.skip_quant_node = split_list(flags.skip_nodes);
   config.quantizable_op_type = split_list(flags.op_types);
   if (!flags.activation.empty()) config.global.activation_observer = flags.activation;
   if (!flags.weight.empty()) config.global.weight_observer = flags.weight;
   if (flags.per_layer) config.global.per_channel = false;
+  if (flags.per_channel) config.global.per_channel = true;
   return options;
 }
 
@@ -134,6 +147,19 @@ int run_calibrate(const QuantizeFlags& flags) {
 void add_shared(CLI::App& app, QuantizeFlags& flags, const char* out_help) {
   app.add_option("model", flags.model, "Model file")->required()->type_name("MODEL");
   app.add_option("-o,--output", flags.out, out_help)->required()->type_name("FILE");
+  app.add_option("--config", flags.config, "INI file of converter_lite; flags override it")
+      ->type_name("INI");
+  app.add_option("--shape", flags.shapes, "Shape of an input, as x=1,3,224,224")
+      ->allow_extra_args(false)
+      ->type_name("NAME=DIMS");
+  app.add_option("--min-weight-size", flags.min_weight_size,
+                 "Leave layers in float whose weight has no more elements")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  app.add_option("--min-weight-channel", flags.min_weight_channel,
+                 "Leave convolutions in float that have no more output channels")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
   app.add_option("--target", flags.target, "Runtime that will run it (see quench list targets)")
       ->type_name("NAME");
   app.add_option("--skip-node", flags.skip_nodes, "Names of nodes to leave in float")
@@ -163,8 +189,15 @@ Command setup_quantize(CLI::App& root) {
       ->type_name("NAME");
   app->add_option("--weight-observer", flags->weight, "How weight ranges are chosen")
       ->type_name("NAME");
-  app->add_flag("--per-layer", flags->per_layer, "One grid a weight instead of one a channel");
-  app->add_flag("--no-bias-correction", flags->no_bias_correction, "Leave biases as they are");
+  CLI::Option* layer =
+      app->add_flag("--per-layer", flags->per_layer, "One grid a weight instead of one a channel");
+  app->add_flag("--per-channel", flags->per_channel, "One grid a channel, whatever --config says")
+      ->excludes(layer);
+  CLI::Option* leave =
+      app->add_flag("--no-bias-correction", flags->no_bias_correction, "Leave biases as they are");
+  app->add_flag("--bias-correction", flags->bias_correction,
+                "Correct biases, whatever --config says")
+      ->excludes(leave);
   app->add_option("--format", flags->format, "qdq or qoperator")
       ->check(CLI::IsMember({"qdq", "qoperator"}))
       ->type_name("NAME");

@@ -24,7 +24,12 @@ struct QuantizeOptions {
   std::int64_t held_out = 16;  ///< at most this many samples, and a fifth, are kept to judge by
   bool bias_correction = true;
   std::int64_t correction_samples = 32;
-  bool qoperator = false;  ///< QLinearConv and its like instead of Q/DQ
+  bool qoperator = false;                     ///< QLinearConv and its like instead of Q/DQ
+  std::map<std::string, Shape> input_shapes;  ///< set before anything else, by input
+  std::int64_t min_quant_weight_size = 0;     ///< layers whose weight is not larger stay in float
+  std::int64_t min_quant_weight_channel = 0;  ///< likewise convolutions, by output channels
+  std::string quant_type;          ///< of `read_config`; "": the file asks for no quantisation
+  std::vector<std::string> notes;  ///< of `read_config`: what the file says without effect
 };
 
 /// A layer left in float, and why.
@@ -56,6 +61,13 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
 /// The model that quantisation works on: functions inlined, constants lifted, BatchNorm folded,
 /// types inferred.
 Model prepare_for_quantization(Model model);
+
+/// `base` with the settings of a converter_lite INI file laid over it. A section or key that is not
+/// known, or an ill-typed value, is an Error(BadConfig) that opens with "path:line: ".
+QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base = {});
+
+/// Fixes the shapes of graph inputs; an input that is not there is an Error(Usage).
+void set_input_shapes(Model& model, const std::map<std::string, Shape>& shapes);
 
 /// Collects the statistics of every value that the plan wants and writes them to a file.
 void calibrate_model(const std::string& model_path, const std::string& statistics_path,

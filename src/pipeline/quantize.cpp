@@ -13,6 +13,7 @@
 #include "pipeline/quantize_steps.h"
 #include "pipeline/random_inputs.h"
 #include "pipeline/scoring.h"
+#include "pipeline/small_layers.h"
 #include "tune/bias_correction.h"
 
 namespace quench {
@@ -121,8 +122,10 @@ struct Job {
 
 Job start(const std::string& model_path, const QuantizeOptions& options, const Context& context) {
   Job job;
-  job.model = prepare_for_quantization(load(model_path));
-  job.plan = make_plan(job.model, options.config);
+  Model model = load(model_path);
+  set_input_shapes(model, options.input_shapes);
+  job.model = prepare_for_quantization(std::move(model));
+  job.plan = make_plan(job.model, without_small_layers(job.model.graph, options));
   // A wrong name is reported before the data are read.
   calibrate::check_observers(job.plan, options.config.custom_observers);
   if (!options.data.path.empty()) {
@@ -199,6 +202,7 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
   QuantizeReport report;
   Job job = start(model_path, options, context);
   note_decisions(job.model, job.plan, report);
+  report.warnings = options.notes;
   if (report.integer_nodes == 0) {
     fail(ErrorKind::Unsupported, "no layer of '{}' can be quantised for target '{}'", model_path,
          options.config.target);

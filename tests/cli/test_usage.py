@@ -6,7 +6,7 @@ import unittest
 
 import harness
 
-VERBS = ["inspect", "run", "eval", "bench", "compare", "list", "demo"]
+VERBS = ["inspect", "run", "eval", "bench", "compare", "convert", "list", "demo"]
 
 
 class UsageTest(harness.CliTest):

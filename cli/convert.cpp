@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// quench convert: the command lines of converter_lite.
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/common.h"
+#include "cli/errors.h"
+#include "cli/parse.h"
+#include "cli/table.h"
+#include "quench/nearest.h"
+#include "quench/quantize.h"
+
+namespace quench::cli {
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// A flag that takes one of a few words: those that are done here, and those that are not.
+struct Choice {
+  const char* flag;
+  const char* help;
+  Names done;
+  Names known;
+  const char* reason;  ///< why the others are not done
+};
+
+const std::vector<Choice>& choices() {
+  static const Names layouts = {"NHWC"};
+  static const Names types = {"FLOAT16", "INT8", "UINT8", "INT32", "INT64"};
+  static const std::vector<Choice> all = {
+      {"fmk",
+       "Format of the model: ONNX",
+       {"ONNX"},
+       {"TF", "TFLITE", "CAFFE", "MINDIR", "PYTORCH", "MSLITE", "OM"},
+       "only ONNX models are read"},
+      {"inputDataFormat", "Layout of 4-D inputs", {"NCHW"}, layouts, "inputs keep their layout"},
+      {"outputDataFormat", "Layout of 4-D outputs", {"NCHW"}, layouts, "outputs keep their layout"},
+      {"inputDataType",
+       "Type of the inputs",
+       {"DEFAULT", "FLOAT", "FLOAT32"},
+       types,
+       "inputs keep their type"},
+      {"outputDataType",
+       "Type of the outputs",
+       {"DEFAULT", "FLOAT", "FLOAT32"},
+       types,
+       "outputs keep their type"},
+      {"fp16", "Store constants as fp16", {"off"}, {"on"}, "constants are not stored as fp16"},
+      {"device", "Where it will run", {"GPU", "Ascend", "Ascend310", "Ascend310P"}, {}, ""},
+      {"saveType", "Format of the result", {}, {"MINDIR", "MINDIR_LITE"}, "ONNX is written"},
+      {"encryption", "Encrypt the result", {"false"}, {"true"}, "models are not encrypted"},
+      {"trainModel", "Keep it trainable", {"false"}, {"true"}, "models are not trained"},
+      {"infer", "Run it once", {"false"}, {"true"}, "run the result with quench run"},
+      {"optimizeTransformer", "Fuse attention", {"false"}, {"true"}, "attention is not fused"},
+  };
+  return all;
+}
+
+struct ConvertFlags {
+  std::string model;
+  std::string out;
+  std::string config;
+  std::string shapes;
+  std::string optimize;
+  std::map<std::string, std::string> words;  ///< flags of `choices`
+  std::map<std::string, std::string> keys;   ///< flags that have no meaning for ONNX
+  CommonFlags common;
+};
+
+[[noreturn]] void refuse(ErrorKind kind, const std::string& sentence) {
+  throw Error(kind, sentence);
+}
+
+bool has(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void check_choice(const Choice& choice, const std::string& word) {
+  if (word.empty() || has(choice.done, word)) return;
+  if (has(choice.known, word)) {
+    refuse(ErrorKind::Unsupported,
+           fmt::format("--{}={} is not supported: {}", choice.flag, word, choice.reason));
+  }
+  Names all = choice.done;
+  all.insert(all.end(), choice.known.begin(), choice.known.end());
+  refuse(ErrorKind::Usage, fmt::format("--{} takes one of {}; got '{}'{}", choice.flag,
+                                       fmt::join(all, ", "), word, did_you_mean(word, all)));
+}
+
+void check_flags(const ConvertFlags& flags) {
+  for (const Choice& choice : choices()) check_choice(choice, flags.words.at(choice.flag));
+  if (!flags.keys.at("weightFile").empty()) {
+    refuse(ErrorKind::Usage, "--weightFile is for --fmk=CAFFE only");
+  }
+  for (const char* flag : {"encryptKey", "decryptKey", "decryptMode"}) {
+    if (!flags.keys.at(flag).empty()) {
+      refuse(ErrorKind::Unsupported,
+             fmt::format("--{} is not supported: models are not encrypted", flag));
+    }
+  }
+  if (flags.out.ends_with('/') || flags.out.ends_with('\\')) {
+    refuse(ErrorKind::Usage,
+           fmt::format("--outputFile takes a file, not a folder; got '{}'", flags.out));
+  }
+}
+
+/// "name:1,32,32,4;name2:1,8"; a name may itself hold ':'.
+std::map<std::string, Shape> parse_input_shapes(const std::string& text) {
+  std::map<std::string, Shape> shapes;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(';'), rest.size());
+    const std::string item(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (item.empty()) continue;
+    const std::size_t colon = item.rfind(':');
+    if (colon == std::string::npos || colon == 0) {
+      refuse(ErrorKind::Usage,
+             fmt::format("--inputShape takes name:1,32,32,4;name2:1,8; got '{}'", item));
+    }
+    const bool added =
+        shapes.emplace(item.substr(0, colon), parse_shape("--inputShape", item.substr(colon + 1)))
+            .second;
+    if (!added) refuse(ErrorKind::Usage, fmt::format("--inputShape names '{}' twice", item));
+  }
+  return shapes;
+}
+
+/// The target that --optimize or --device asks for, or "".
+std::string target_of(const ConvertFlags& flags) {
+  const std::string& device = flags.words.at("device");
+  if (!device.empty()) return device == "GPU" ? "tensorrt" : "ascend";
+  const std::string word = flags.optimize.substr(0, flags.optimize.find(':'));
+  static const Names words = {"", "none", "general", "gpu_oriented", "ascend_oriented"};
+  if (!has(words, word)) {
+    refuse(ErrorKind::Usage, fmt::format("--optimize takes none, general, gpu_oriented or "
+                                         "ascend_oriented[:chip]; got '{}'{}",
+                                         flags.optimize, did_you_mean(word, words)));
+  }
+  if (word == "gpu_oriented") return "tensorrt";
+  return word == "ascend_oriented" ? "ascend" : "";
+}
+
+QuantizeOptions options_of(const ConvertFlags& flags) {
+  QuantizeOptions base;
+  const std::string target = target_of(flags);
+  if (!target.empty()) base.config.target = target;
+  base.input_shapes = parse_input_shapes(flags.shapes);
+  return flags.config.empty() ? base : read_config(flags.config, base);
+}
+
+int run_convert(const ConvertFlags& flags) {
+  check_flags(flags);
+  const QuantizeOptions options = options_of(flags);
+  const std::string out =
+      std::filesystem::path(flags.out).has_extension() ? flags.out : flags.out + ".onnx";
+  ProgressBar bar;
+  const Context context = make_context(flags.common, bar);
+  if (options.quant_type.empty()) {
+    Model model = load(flags.model);
+    set_input_shapes(model, options.input_shapes);
+    save(model, out);
+  } else {
+    const QuantizeReport report = quantize(flags.model, out, options, context);
+    bar.clear();
+    for (const std::string& warning : report.warnings) context.warn(warning);
+  }
+  print("CONVERT RESULT SUCCESS:0\n");
+  return kOk;
+}
+
+}  // namespace
+
+Command setup_convert(CLI::App& root) {
+  CLI::App* app = add_verb(root, "convert", "Take a command line of converter_lite",
+                           "quench convert --fmk=ONNX --modelFile=model.onnx --outputFile=copy");
+  auto flags = std::make_shared<ConvertFlags>();
+  app->add_option("--modelFile", flags->model, "Model file")->required()->type_name("FILE");
+  app->add_option("--outputFile", flags->out, "Result; .onnx is added where it has no suffix")
+      ->required()
+      ->type_name("FILE");
+  app->add_option("--configFile", flags->config, "INI file that says how to quantise")
+      ->type_name("INI");
+  app->add_option("--inputShape", flags->shapes, "Shapes of inputs, as name:1,32,32,4;name2:1,8")
+      ->type_name("SHAPES");
+  app->add_option("--optimize", flags->optimize,
+                  "none, general, gpu_oriented or ascend_oriented[:chip]")
+      ->type_name("WORD");
+  for (const Choice& choice : choices()) {
+    CLI::Option* option =
+        app->add_option(std::string("--") + choice.flag, flags->words[choice.flag], choice.help);
+    option->type_name("WORD")->required(std::string_view(choice.flag) == "fmk");
+  }
+  for (const char* flag : {"weightFile", "encryptKey", "decryptKey", "decryptMode"}) {
+    app->add_option(std::string("--") + flag, flags->keys[flag], "Not for ONNX models")
+        ->type_name("TEXT");
+  }
+  add_common_flags(*app, flags->common, Work::Runs);
+  return {app, [flags] { return run_convert(*flags); }};
+}
+
+}  // namespace quench::cli

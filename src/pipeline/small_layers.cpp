@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers that are too small to be worth quantising.
+#include "pipeline/small_layers.h"
+
+#include "plan/facts.h"
+
+namespace quench {
+namespace {
+
+bool has_weight(const Graph& graph, const Node& node) {
+  const bool layer = node.op_type == "Conv" || node.op_type == "ConvTranspose" ||
+                     node.op_type == "Gemm" || node.op_type == "MatMul";
+  return layer && node.inputs.size() > 1 && node.inputs[1] != kNoValue &&
+         graph[node.inputs[1]].constant.has_value();
+}
+
+bool is_small(const Graph& graph, const Node& node, const QuantizeOptions& options) {
+  const Shape& shape = graph[node.inputs[1]].constant->shape();
+  std::int64_t count = 1;
+  for (const std::int64_t dim : shape) count *= dim;
+  if (count <= options.min_quant_weight_size) return true;
+  const bool convolution = node.op_type == "Conv" || node.op_type == "ConvTranspose";
+  if (!convolution || shape.size() < 2) return false;
+  const std::int64_t channels = node.op_type == "Conv" ? shape[0] : shape[1];
+  return channels <= options.min_quant_weight_channel;
+}
+
+}  // namespace
+
+QuantConfig without_small_layers(const Graph& graph, const QuantizeOptions& options) {
+  QuantConfig config = options.config;
+  if (options.min_quant_weight_size <= 0 && options.min_quant_weight_channel <= 0) return config;
+  for (const Node& node : graph.nodes) {
+    if (has_weight(graph, node) && is_small(graph, node, options)) {
+      config.by_layer[plan::key_of(graph, node)].skip = true;
+    }
+  }
+  return config;
+}
+
+}  // namespace quench

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// converter_lite's INI files: every key, and every mistake with its line.
+#include "quench/quantize.h"
+#include "unit/data/data_testing.h"
+
+namespace quench {
+namespace {
+
+using testing::error_of;
+using testing::expect_contains;
+using testing::TempFolder;
+
+TEST(ConfigFile, ReadsEveryKeyOfFullQuantisation) {
+  const TempFolder folder;
+  const auto path = folder.write("c.cfg", R"([common_quant_param]
+quant_type=FULL_QUANT
+bit_num=8
+min_quant_weight_size=100
+min_quant_weight_channel=4
+skip_quant_node=conv1, conv2
+enable_encode=false
+[full_quant_param]
+activation_quant_method=KL
+bias_correction=FALSE
+per_channel=false
+target_device=DSP
+[data_preprocess_param]
+calibrate_path=x:images
+calibrate_size=7
+input_type=BIN
+)");
+  const QuantizeOptions options = read_config(path);
+  EXPECT_EQ(options.quant_type, "FULL_QUANT");
+  EXPECT_EQ(options.min_quant_weight_size, 100);
+  EXPECT_EQ(options.min_quant_weight_channel, 4);
+  EXPECT_EQ(options.config.skip_quant_node, (std::vector<std::string>{"conv1", "conv2"}));
+  EXPECT_EQ(options.config.global.activation_observer, "KL");
+  EXPECT_EQ(options.config.global.per_channel, false);
+  EXPECT_FALSE(options.bias_correction);
+  EXPECT_EQ(options.config.target, "dsp");
+  EXPECT_EQ(options.data.path, "x:images");
+  EXPECT_EQ(options.data.limit, 7);
+  EXPECT_EQ(options.data.kind, DataKind::Bin);
+  EXPECT_TRUE(options.notes.empty());
+}
+
+TEST(ConfigFile, WhatIsLeftOutKeepsTheBase) {
+  const TempFolder folder;
+  const auto path = folder.write("c.cfg", "[full_quant_param]\nper_channel=true\n");
+  QuantizeOptions base;
+  base.config.target = "ascend";
+  base.data.path = "here";
+  base.bias_correction = false;
+  const QuantizeOptions options = read_config(path, base);
+  EXPECT_EQ(options.config.target, "ascend");
+  EXPECT_EQ(options.data.path, "here");
+  EXPECT_FALSE(options.bias_correction);
+  EXPECT_EQ(options.quant_type, "");
+  EXPECT_EQ(options.config.global.per_channel, true);
+}
+
+TEST(ConfigFile, MethodsAndDevices) {
+  const TempFolder folder;
+  const auto with = [&](const std::string& line) {
+    return read_config(folder.write("c.cfg", "[full_quant_param]\n" + line + "\n"));
+  };
+  const auto observer = [&](const std::string& method) {
+    return with("activation_quant_method=" + method).config.global.activation_observer.value();
+  };
+  EXPECT_EQ(observer("MAX_MIN"), "min_max");
+  EXPECT_EQ(observer("REMOVAL_OUTLIER"), "removal_outlier");
+  EXPECT_EQ(observer("RemovalOutlier"), "removal_outlier");
+  EXPECT_EQ(with("target_device=NVGPU").config.target, "tensorrt");
+  EXPECT_EQ(with("target_device=ASCEND").config.target, "ascend");
+  const QuantizeOptions kirin = with("target_device=KIRIN");
+  EXPECT_EQ(kirin.config.target, "generic");
+  ASSERT_EQ(kirin.notes.size(), 1U);
+  expect_contains(kirin.notes[0], {"c.cfg:2: ", "target_device"});
+}
+
+TEST(ConfigFile, WhatHasNoEffectIsNoted) {
+  const TempFolder folder;
+  const auto path = folder.write("c.cfg", R"([ascend_context]
+input_format=NCHW
+[common_quant_param]
+debug_info_save_path=somewhere
+[weight_quant_param]
+dequant_strategy=ON_THE_FLY
+)");
+  const QuantizeOptions options = read_config(path);
+  ASSERT_EQ(options.notes.size(), 3U);
+  expect_contains(options.notes[0], {"c.cfg:4: ", "debug_info_save_path"});
+  expect_contains(options.notes[1], {"c.cfg:1: ", "[ascend_context]"});
+  expect_contains(options.notes[2], {"c.cfg:5: ", "[weight_quant_param]"});
+}
+
+TEST(ConfigFile, MistakesAreFoundWithFileAndLine) {
+  const TempFolder folder;
+  const auto what = [&](const std::string& section, const std::string& line,
+                        ErrorKind kind = ErrorKind::BadConfig) {
+    const auto path = folder.write("c.cfg", "[" + section + "]\n\n" + line + "\n");
+    const std::string error = error_of(kind, [&] { read_config(path); });
+    expect_contains(error, {"c.cfg:3: "});
+    return error;
+  };
+  const std::string common = "common_quant_param";
+  const std::string full = "full_quant_param";
+  expect_contains(what(common, "quant_typ=FULL_QUANT"), {"'quant_typ'", "'quant_type'?"});
+  expect_contains(what(common, "quant_type=FULL_QUAN"), {"FULL_QUANT", "'FULL_QUAN'"});
+  expect_contains(what(common, "min_quant_weight_size=65536"), {"65535"});
+  expect_contains(what(common, "min_quant_weight_channel=-1"), {"'-1'"});
+  expect_contains(what(common, "bit_num=17"), {"16"});
+  expect_contains(what(common, "enable_encode=yes"), {"true or false"});
+  expect_contains(what(full, "activation_quant_method=kl"), {"MAX_MIN, KL"});
+  expect_contains(what(full, "bias_correction=1"), {"true or false"});
+  expect_contains(what(full, "target_device=CPU"), {"NVGPU, DSP, ASCEND"});
+  expect_contains(what(full, "smooth_alpha=much"), {"smooth_alpha"});
+  expect_contains(what("data_preprocess_param", "calibrate_sise=1"), {"'calibrate_size'?"});
+  expect_contains(what("ascend_context", "input_fromat=NCHW"), {"'input_format'?"});
+  expect_contains(what("dynamic_quant_param", "strategy=ALWC"), {"'strategy'"});
+  expect_contains(what(common, "quant_type=WEIGHT_QUANT", ErrorKind::Unsupported),
+                  {"WEIGHT_QUANT", "FULL_QUANT is"});
+  expect_contains(what(common, "quant_type=DYNAMIC_QUANT", ErrorKind::Unsupported),
+                  {"DYNAMIC_QUANT"});
+}
+
+TEST(ConfigFile, FullQuantisationHasEightBits) {
+  const TempFolder folder;
+  const auto path =
+      folder.write("c.cfg", "[common_quant_param]\nquant_type=FULL_QUANT\nbit_num=4\n");
+  expect_contains(error_of(ErrorKind::BadConfig, [&] { read_config(path); }),
+                  {"c.cfg:3: ", "8", "got 4"});
+}
+
+TEST(ConfigFile, SectionsMustBeKnown) {
+  const TempFolder folder;
+  const auto path = folder.write("c.cfg", "\n[ful_quant_param]\nper_channel=true\n");
+  expect_contains(error_of(ErrorKind::BadConfig, [&] { read_config(path); }),
+                  {"c.cfg:2: ", "[ful_quant_param]", "'full_quant_param'?"});
+  const auto loose = folder.write("d.cfg", "per_channel=true\n");
+  expect_contains(error_of(ErrorKind::BadConfig, [&] { read_config(loose); }), {"d.cfg:1: "});
+}
+
+}  // namespace
+}  // namespace quench
