@@ -23,8 +23,9 @@ struct StepTime {
 
 /// The values of one sample of a tapped float value, in the order in which they lie in memory.
 struct TapSample {
-  std::size_t tap = 0;  ///< index in SessionOptions::taps
-  int worker = 0;       ///< which of the session's threads calls: below its number of threads
+  std::size_t tap = 0;     ///< index in SessionOptions::taps
+  int worker = 0;          ///< which of the session's threads calls: below its number of threads
+  std::int64_t index = 0;  ///< which sample of the run's batch
   std::span<const float> values;
 };
 

@@ -53,13 +53,14 @@ StatisticMap collect(const Model& model, const std::vector<std::string>& values,
   std::vector<std::vector<Statistic>> partial(workers, std::vector<Statistic>(values.size()));
   SessionOptions session_options;
   session_options.taps = values;
+  std::int64_t done = 0;
   session_options.on_sample = [&](const TapSample& sample) {
-    partial[static_cast<std::size_t>(sample.worker)][sample.tap].add_sample(sample.values);
+    Statistic& statistic = partial[static_cast<std::size_t>(sample.worker)][sample.tap];
+    statistic.add_sample(sample.values, {}, done + sample.index);
   };
   Session session(model, session_options, context);
   Slice slice(source, options.first, count);
   BatchReader reader(slice, batch_for(model, source, options.batch), context);
-  std::int64_t done = 0;
   while (const auto batch = reader.next()) {
     context.check_cancelled();
     session.run(batch->inputs);

@@ -270,6 +270,7 @@ void Program::show_samples(int slot) {
     for (std::int64_t i = begin; i < end; ++i) {
       on_sample_({.tap = tap,
                   .worker = at::get_thread_num(),
+                  .index = i,
                   .values = {data + static_cast<std::size_t>(i) * size, size}});
     }
   });
