@@ -3,6 +3,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -67,7 +68,10 @@ void print_rows(const std::vector<DemoRow>& rows) {
   print("\n" + grouped(rows.front().samples) + " images; latency at batch " +
         grouped(timing.batch) + " on " + grouped(timing.threads) + " threads\n");
   for (const DemoRow& row : rows) {
-    if (row.simulated) print("-: simulated; run " + row.model + " in ONNX Runtime to time it\n");
+    if (!row.simulated) continue;
+    print("-: simulated; run " + row.model +
+          " in ONNX Runtime to time it (calibrated on the first " +
+          grouped(std::min(DemoOptions().calibration_samples, row.samples)) + " images)\n");
   }
 }
 
