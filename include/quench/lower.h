@@ -9,8 +9,8 @@
 namespace quench {
 
 /// Adjusts grids to what the target's kernels need, in place; doing it twice changes nothing:
-/// grids stay inside the bounds of activations that are to be absorbed, weight scales grow where the
-/// bias would leave int32.
+/// grids stay inside the bounds of activations that are to be absorbed, weight scales grow where
+/// the bias would leave int32.
 void settle(const Model& model, const QuantPlan& plan, QuantSolution& solution);
 
 /// Turns a plan and its grids into QuantizeLinear/DequantizeLinear nodes that the target fuses.
