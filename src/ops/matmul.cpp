@@ -102,8 +102,8 @@ void bind_term(const std::string& term, const Dims& dims, std::map<char, Dim>& l
                Dims& ellipsis) {
   const auto named = static_cast<std::size_t>(
       std::count_if(term.begin(), term.end(), [](char c) { return c != '.'; }));
-  const bool dots = named != term.size();
-  if (named > dims.size() || (!dots && named != dims.size())) {
+  const std::size_t dots = term.size() - named;  // each stands for one ellipsis
+  if (dots > 1 || named > dims.size() || (dots == 0 && named != dims.size())) {
     fail(ErrorKind::BadModel, "term '{}' of the equation does not fit an input of shape {}", term,
          shape_text(dims));
   }
