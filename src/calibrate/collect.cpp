@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "calibrate/tally.h"
 #include "quench/session.h"
 
 namespace quench::calibrate {
@@ -49,30 +50,22 @@ StatisticMap collect(const Model& model, const std::vector<std::string>& values,
          "there are no samples to calibrate with; give --data a folder or file "
          "that holds some");
   }
-  const auto workers = static_cast<std::size_t>(context.num_threads());
-  std::vector<std::vector<Statistic>> partial(workers, std::vector<Statistic>(values.size()));
+  Tally tally(values, context.num_threads());
   SessionOptions session_options;
   session_options.taps = values;
-  std::int64_t done = 0;
-  session_options.on_sample = [&](const TapSample& sample) {
-    Statistic& statistic = partial[static_cast<std::size_t>(sample.worker)][sample.tap];
-    statistic.add_sample(sample.values, {}, done + sample.index);
-  };
+  session_options.on_sample = [&](const TapSample& sample) { tally.add(sample); };
   Session session(model, session_options, context);
   Slice slice(source, options.first, count);
   BatchReader reader(slice, batch_for(model, source, options.batch), context);
+  std::int64_t done = 0;
   while (const auto batch = reader.next()) {
     context.check_cancelled();
     session.run(batch->inputs);
+    tally.keep();
     done += batch->size();
     context.report("calibrating", done, count);
   }
-  StatisticMap result;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    Statistic& whole = result[values[i]];
-    for (std::vector<Statistic>& each : partial) whole.merge(each[i]);
-  }
-  return result;
+  return tally.statistics();
 }
 
 }  // namespace quench::calibrate
