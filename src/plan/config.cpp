@@ -118,7 +118,8 @@ void check_names(const Graph& graph, const QuantConfig& config) {
   for (const auto& [layer, rule] : config.by_layer) expect_known("layer", layer, names.nodes);
   for (const auto& [pattern, rule] : config.by_name) {
     const bool matched = std::ranges::any_of(
-        names.nodes, [&](const std::string& name) { return matches_glob(pattern, name); });
+        names.nodes,
+        [&glob = pattern](const std::string& name) { return matches_glob(glob, name); });
     if (!matched) expect_known("name pattern", pattern, names.nodes);
   }
   // A type that the target knows is no slip of the pen, even where this model has none.
