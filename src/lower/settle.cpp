@@ -56,12 +56,13 @@ float largest_scale(float scale, std::int64_t steps, double bound) {
 void fit(const Range& bounds, QuantParams& grid) {
   const QuantSpec& spec = grid.spec;
   if (spec.symmetric || grid.scale.size() != 1) return;
-  float& scale = grid.scale[0];
-  std::int32_t& zero = grid.zero_point[0];
-  if (bounds.min == 0 && zero != spec.q_min()) {
-    const double top = static_cast<double>(scale) * static_cast<double>(spec.q_max() - zero);
+  if (bounds.min == 0 && grid.zero_point[0] != spec.q_min()) {
+    const double top =
+        static_cast<double>(grid.scale[0]) * static_cast<double>(spec.q_max() - grid.zero_point[0]);
     grid = choose_params(spec, {Range{.min = 0, .max = std::min(top, bounds.max)}});
   }
+  float& scale = grid.scale[0];
+  const std::int32_t zero = grid.zero_point[0];
   scale = largest_scale(scale, spec.q_max() - zero, bounds.max);
   scale = largest_scale(scale, zero - spec.q_min(), -bounds.min);
 }

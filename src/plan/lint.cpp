@@ -5,14 +5,12 @@
 
 #include "base/format.h"
 #include "plan/facts.h"
+#include "plan/qdq.h"
 #include "plan/target.h"
 
 namespace quench {
 namespace plan {
 namespace {
-
-/// Relative error of a bias' scale that ONNX Runtime lets pass.
-constexpr float kBiasTolerance = 0.01F;
 
 class Linter {
  public:
@@ -36,8 +34,6 @@ class Linter {
  private:
   static constexpr std::string_view kInside = "runs inside";
 
-  static bool is_q(const Node* node) { return node && node->op_type == "QuantizeLinear"; }
-  static bool is_dq(const Node* node) { return node && node->op_type == "DequantizeLinear"; }
   const Node* node_at(NodeId id) const {
     return id < 0 ? nullptr : &graph_.nodes[static_cast<std::size_t>(id)];
   }
@@ -73,14 +69,7 @@ class Linter {
     return refuse_output(node);
   }
 
-  /// Element type of the integers behind a DequantizeLinear or before a QuantizeLinear.
-  DType integer_type(const Node& q) const {
-    const ValueId zero = q.input(2);
-    if (zero != kNoValue) return graph_[zero].type.dtype;
-    return is_dq(&q) ? graph_[q.input(0)].type.dtype : DType::UInt8;
-  }
-
-  static bool is_8_bit(DType dtype) { return dtype == DType::Int8 || dtype == DType::UInt8; }
+  DType integer_type(const Node& q) const { return plan::integer_type(graph_, q); }
 
   std::string refuse_inputs(const Node& node) const {
     bool residual = target_.residual_in_float && node.op_type == "Add";
@@ -116,17 +105,8 @@ class Linter {
       return node.op_type == "Gemm" ? "its bias is float" : "";
     }
     if (graph_[dq->input(0)].type.dtype != DType::Int32) return "its bias is not int32";
-    const Tensor* bias = graph_.constant(dq->input(1));
-    const Tensor* input = graph_.constant(producer(node.input(0))->input(1));
-    const Tensor* weight = graph_.constant(producer(node.input(1))->input(1));
-    if (bias == nullptr || input == nullptr || weight == nullptr) return "a scale is computed";
-    const auto scales = to_float(*weight);
-    const auto found = to_float(*bias);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const float wanted = to_float(*input)[0] * scales[scales.size() == 1 ? 0 : i % scales.size()];
-      if (std::abs(found[i] - wanted) > kBiasTolerance * wanted + 1e-6F) {
-        return "the scale of its bias is not that of its input times that of its weight";
-      }
+    if (!bias_scale_fits(graph_, *dq, *producer(node.input(0)), *producer(node.input(1)))) {
+      return "the scale of its bias is not that of its input times that of its weight";
     }
     return "";
   }
@@ -140,22 +120,7 @@ class Linter {
     if (!onnxruntime()) return next;
     const Node* q = reader(next->outputs[0]);
     if (!is_q(q)) return nullptr;
-    return covers(*bounds, *q) ? next : nullptr;
-  }
-
-  bool covers(const Range& bounds, const Node& q) const {
-    const Tensor* scale = graph_.constant(q.input(1));
-    const Tensor* zero = graph_.constant(q.input(2));
-    if (scale == nullptr || scale->size() != 1 || (zero != nullptr && zero->size() != 1)) {
-      return false;
-    }
-    const DType dtype = integer_type(q);
-    const float least = dtype == DType::Int8 ? -128.0F : 0.0F;
-    const float offset = zero == nullptr ? 0.0F : to_float(*zero)[0];
-    const auto low = static_cast<double>((least - offset) * to_float(*scale)[0]);
-    const auto high = static_cast<double>((least + 255.0F - offset) * to_float(*scale)[0]);
-    constexpr double kSlack = 1.2e-7;
-    return low >= bounds.min - kSlack && high <= bounds.max + kSlack;
+    return grid_within(graph_, *q, *bounds) ? next : nullptr;
   }
 
   std::string absorbed_by(const Node& node) const {
@@ -204,23 +169,18 @@ class Linter {
 
   std::string refuse_mover(const Node& node) const {
     const Node* dq = producer(node.input(0));
+    if (node.input(0) != kNoValue && is_8_bit(graph_[node.input(0)].type.dtype)) return "";
     if (!is_dq(dq)) return format("no DequantizeLinear makes its input '{}'", name(node.input(0)));
     for (const ValueId output : node.outputs) {
       if (output == kNoValue) continue;
       const Node* q = reader(output);
       if (!is_q(q)) return format("no QuantizeLinear alone reads its result '{}'", name(output));
-      if (!same_constant(q->input(1), dq->input(1)) || !same_constant(q->input(2), dq->input(2))) {
+      if (!same_constant(graph_, q->input(1), dq->input(1)) ||
+          !same_constant(graph_, q->input(2), dq->input(2))) {
         return "it would have to change the scale";
       }
     }
     return "";
-  }
-
-  bool same_constant(ValueId a, ValueId b) const {
-    if (a == b) return true;
-    const Tensor* first = graph_.constant(a);
-    const Tensor* second = graph_.constant(b);
-    return first != nullptr && second != nullptr && *first == *second;
   }
 
   const Model& model_;
