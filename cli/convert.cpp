@@ -149,6 +149,7 @@ std::string target_of(const ConvertFlags& flags) {
 
 QuantizeOptions options_of(const ConvertFlags& flags) {
   QuantizeOptions base;
+  base.type = QuantType::None;
   const std::string target = target_of(flags);
   if (!target.empty()) base.config.target = target;
   base.input_shapes = parse_input_shapes(flags.shapes);
@@ -162,10 +163,11 @@ int run_convert(const ConvertFlags& flags) {
       std::filesystem::path(flags.out).has_extension() ? flags.out : flags.out + ".onnx";
   ProgressBar bar;
   const Context context = make_context(flags.common, bar);
-  if (options.quant_type.empty()) {
+  if (options.type == QuantType::None) {
     Model model = load(flags.model);
     set_input_shapes(model, options.input_shapes);
     save(model, out);
+    for (const std::string& note : options.notes) context.warn(note);
   } else {
     const QuantizeReport report = quantize(flags.model, out, options, context);
     bar.clear();

@@ -22,7 +22,7 @@ namespace {
 struct QuantizeFlags {
   std::string model;
   std::string out;
-  std::string statistics;
+  std::vector<std::string> statistics;
   std::string config;
   std::string target;
   std::string activation;
@@ -182,8 +182,9 @@ Command setup_quantize(CLI::App& root) {
                            "quench quantize model.onnx -o int8.onnx --data images.npy");
   auto flags = std::make_shared<QuantizeFlags>();
   add_shared(*app, *flags, "Where to write the quantised model");
-  app->add_option("--stats", flags->statistics, "Statistics of quench calibrate: no data pass")
-      ->type_name("FILE");
+  app->add_option("--stats", flags->statistics,
+                  "Statistics of quench calibrate, of all these files together: no data pass")
+      ->type_name("FILES");
   app->add_option("--activation-observer", flags->activation,
                   "How activation ranges are chosen (see quench list observers)")
       ->type_name("NAME");

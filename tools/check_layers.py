@@ -15,7 +15,7 @@ ROOMS = [
 PUBLIC_HEADERS = {
     "error": "base", "context": "base", "nearest": "base", "dtype": "tensor", "tensor": "tensor", "node": "ir",
     "graph": "ir", "model": "ir", "data": "data", "session": "exec", "metrics": "metrics",
-    "quant": "quant", "plan": "plan", "quant_config": "plan", "statistics": "observe", "lower": "lower",
+    "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "statistics": "observe", "lower": "lower",
     "evaluate": "pipeline", "quantize": "pipeline", "ptq": "pipeline",
     "run": "pipeline", "formats": "formats",
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full quantisation: a float model and calibration data in, an 8-bit model out.
+// Quantisation in one call: a float model and calibration data in, an 8-bit model out.
 #pragma once
 
 #include <map>
@@ -12,14 +12,20 @@
 #include "quench/quant_config.h"
 #include "quench/session.h"
 #include "quench/statistics.h"
+#include "quench/weight_quant.h"
 
 namespace quench {
 
 /// How `quantize` works.
 struct QuantizeOptions {
+  QuantType type = QuantType::Full;
   QuantConfig config;
-  DataOptions data;        ///< calibration samples
-  std::string statistics;  ///< a file of `calibrate`: no data pass is made
+  WeightQuantOptions weight;    ///< for QuantType::Weight
+  DynamicQuantOptions dynamic;  ///< for QuantType::Dynamic
+  DataOptions data;             ///< calibration samples
+  /// Files of `calibrate`: no data pass is made. Several are merged, as if their samples followed
+  /// one another.
+  std::vector<std::string> statistics;
   std::int64_t batch = 8;
   std::int64_t held_out = 16;  ///< at most this many samples, and a fifth, are kept to judge by
   bool bias_correction = true;
@@ -28,7 +34,8 @@ struct QuantizeOptions {
   std::map<std::string, Shape> input_shapes;  ///< set before anything else, by input
   std::int64_t min_quant_weight_size = 0;     ///< layers whose weight is not larger stay in float
   std::int64_t min_quant_weight_channel = 0;  ///< likewise convolutions, by output channels
-  std::string quant_type;          ///< of `read_config`; "": the file asks for no quantisation
+  std::string debug_info_save_path;           ///< folder for tables of every layer's error
+  bool store_settings = true;                 ///< in the model's metadata, to be run again
   std::vector<std::string> notes;  ///< of `read_config`: what the file says without effect
 };
 
@@ -37,6 +44,15 @@ struct FloatLayer {
   std::string node;
   std::string op_type;
   std::string reason;
+};
+
+/// How near a layer's result is to that of the float model, on samples not calibrated with.
+struct LayerScore {
+  std::string node;
+  std::string op_type;
+  std::string value;  ///< its result
+  double sqnr = 0;    ///< in dB
+  double cosine = 0;
 };
 
 /// What `quantize` did.
@@ -50,8 +66,11 @@ struct QuantizeReport {
   std::int64_t bytes_after = 0;
   std::size_t corrected_layers = 0;
   std::vector<OutputScores> outputs;  ///< against the float model, on samples not calibrated with
+  std::vector<LayerScore> layers;     ///< of integer nodes, in the order in which they run
   std::vector<std::string> warnings;
   double seconds = 0;
+  double peak_memory_mb = 0;
+  std::string settings;  ///< JSON: what `read_settings` takes
 };
 
 /// Reads `model_path`, quantises it, and writes `out_path`.
@@ -65,6 +84,12 @@ Model prepare_for_quantization(Model model);
 /// `base` with the settings of a converter_lite INI file laid over it. A section or key that is not
 /// known, or an ill-typed value, is an Error(BadConfig) that opens with "path:line: ".
 QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base = {});
+
+/// The settings as JSON; where they hold for `threads`, the seed and the like is in the Context.
+std::string settings_json(const QuantizeOptions& options);
+/// The settings stored in a report of `quench quantize --json` or in the metadata of a model that
+/// it wrote: `quantize` with them gives the same bytes. Throws Error(BadConfig) that names the key.
+QuantizeOptions read_settings(const std::string& path);
 
 /// Fixes the shapes of graph inputs; an input that is not there is an Error(Usage).
 void set_input_shapes(Model& model, const std::map<std::string, Shape>& shapes);

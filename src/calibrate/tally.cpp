@@ -3,9 +3,7 @@
 #include "calibrate/tally.h"
 
 namespace quench::calibrate {
-namespace {
 
-/// `part` saw the samples that follow those of `whole`; its own order began at 0.
 void append(Statistic& whole, Statistic part) {
   MovingAverage moved;
   for (const MovingAverage::Entry& entry : part.moving_abs_max.entries()) {
@@ -15,7 +13,9 @@ void append(Statistic& whole, Statistic part) {
   whole.merge(part);
 }
 
-}  // namespace
+void append(StatisticMap& whole, const StatisticMap& part) {
+  for (const auto& [name, statistic] : part) append(whole[name], statistic);
+}
 
 Tally::Tally(std::vector<std::string> values, int workers)
     : values_(std::move(values)),

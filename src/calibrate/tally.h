@@ -10,6 +10,10 @@
 
 namespace quench::calibrate {
 
+/// `part` saw the samples that follow those of `whole`; its own order began at 0.
+void append(Statistic& whole, Statistic part);
+void append(StatisticMap& whole, const StatisticMap& part);
+
 /// `add` during a run, from any of the session's threads; then `keep` or, when it failed,
 /// `discard`.
 class Tally {

@@ -4,7 +4,7 @@
 
 #include "base/format.h"
 #include "base/ini.h"
-#include "base/nearest.h"
+#include "pipeline/config_keys.h"
 #include "quench/quantize.h"
 
 namespace quench {
@@ -12,71 +12,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-struct KnownSection {
-  std::string name;
-  Names keys;
-};
-
-const Names& ascend_keys() {
-  static const Names keys = {"input_format",
-                             "input_shape",
-                             "input_shape_vector",
-                             "input_shape_range",
-                             "dynamic_dims",
-                             "dynamic_batch_size",
-                             "dynamic_image_size",
-                             "precision_mode",
-                             "op_select_impl_mode",
-                             "output_type",
-                             "device_id",
-                             "provider",
-                             "fusion_switch_config_file_path",
-                             "insert_op_config_file_path",
-                             "buffer_optimize",
-                             "disable_reuse_memory",
-                             "aoe_mode",
-                             "plugin_custom_ops",
-                             "custom_fusion_pattern",
-                             "op_attrs"};
-  return keys;
-}
-
-/// Sections and their keys. [data_preprocess_param] has no keys here: the data room checks them.
-const std::vector<KnownSection>& known_sections() {
-  static const std::vector<KnownSection> sections = {
-      {"common_quant_param",
-       {"quant_type", "bit_num", "min_quant_weight_size", "min_quant_weight_channel",
-        "skip_quant_node", "debug_info_save_path", "enable_encode", "workspace"}},
-      {"full_quant_param",
-       {"activation_quant_method", "bias_correction", "per_channel", "target_device",
-        "smooth_alpha", "enable_smooth_shift"}},
-      {"data_preprocess_param", {}},
-      {"weight_quant_param",
-       {"dequant_strategy", "per_channel", "bias_correction", "quant_strategy", "max_segments",
-        "update_mindir"}},
-      {"mixed_bit_weight_quant_param",
-       {"init_scale", "auto_tune", "use_cv_data", "max_iterations"}},
-      {"dynamic_quant_param", {"quant_strategy"}},
-      {"transform_quant_param", {"export_precision_mode"}},
-      {"ascend_context", ascend_keys()},
-      {"acl_option_cfg_param", ascend_keys()},
-      {"cpu_option_cfg_param", {"architecture", "instruction"}},
-  };
-  return sections;
-}
-
-void check_section(const IniFile& file, const IniSection& section) {
-  Names names;
-  for (const KnownSection& known : known_sections()) {
-    if (known.name == section.name) {
-      if (!known.keys.empty()) file.expect_keys(section, known.keys);
-      return;
-    }
-    names.push_back(known.name);
-  }
-  file.fail_at(section.line, format("there is no section [{}]{}", section.name,
-                                    did_you_mean(section.name, names)));
-}
+/// converter_lite's own: convolutions with no more channels keep their weights in float.
+constexpr std::int64_t kMinWeightChannel = 16;
 
 /// Node names between commas; blanks around a name are no part of it.
 Names split_names(std::string_view text) {
@@ -102,6 +39,12 @@ class ConfigReader {
     for (const IniSection& section : file_.sections()) check_section(file_, section);
     if (const IniSection* common = file_.find("common_quant_param")) read_common(*common);
     if (const IniSection* full = file_.find("full_quant_param")) read_full(*full);
+    if (const IniSection* weight = file_.find("weight_quant_param")) read_weight(*weight);
+    if (const IniSection* mixed = file_.find("mixed_bit_weight_quant_param")) read_mixed(*mixed);
+    if (const IniSection* dynamic = file_.find("dynamic_quant_param")) read_dynamic(*dynamic);
+    if (const IniSection* transform = file_.find("transform_quant_param")) {
+      read_transform(*transform);
+    }
     if (file_.find("data_preprocess_param") != nullptr) {
       options_.data = read_data_section(file_.path());
     }
@@ -109,20 +52,32 @@ class ConfigReader {
   }
 
  private:
+  /// The functions below set a field where the section has the key.
+  void set(const IniSection& section, std::string_view key, bool& field) const {
+    if (const IniEntry* entry = section.find(key)) field = file_.to_bool(*entry);
+  }
+  template <typename Number>
+  void set(const IniSection& section, std::string_view key, Number& field, const Range& range) {
+    if (const IniEntry* entry = section.find(key)) {
+      field = static_cast<Number>(file_.to_int(*entry, static_cast<std::int64_t>(range.min),
+                                               static_cast<std::int64_t>(range.max)));
+    }
+  }
+
   void read_common(const IniSection& section) {
     read_type(section);
-    if (const IniEntry* bits = section.find("bit_num")) read_bits(*bits);
-    if (const IniEntry* size = section.find("min_quant_weight_size")) {
-      options_.min_quant_weight_size = file_.to_int(*size, 0, 65535);
-    }
-    if (const IniEntry* channels = section.find("min_quant_weight_channel")) {
-      options_.min_quant_weight_channel = file_.to_int(*channels, 0, 65535);
-    }
+    set(section, "bit_num", options_.weight.bits, {0, 16});
+    set(section, "min_quant_weight_size", options_.min_quant_weight_size, {0, 65535});
+    if (options_.type == QuantType::Weight) options_.min_quant_weight_channel = kMinWeightChannel;
+    set(section, "min_quant_weight_channel", options_.min_quant_weight_channel, {0, 65535});
     if (const IniEntry* skip = section.find("skip_quant_node")) {
       options_.config.skip_quant_node = split_names(skip->value);
     }
-    if (const IniEntry* encode = section.find("enable_encode")) (void)file_.to_bool(*encode);
-    note(section.find("debug_info_save_path"), "quench compare shows the error of each layer");
+    if (const IniEntry* path = section.find("debug_info_save_path")) {
+      options_.debug_info_save_path = path->value;
+    }
+    set(section, "enable_encode", options_.weight.enable_encode);
+    check_bits(section);
     note(section.find("workspace"), "no temporary files are written");
   }
 
@@ -130,17 +85,28 @@ class ConfigReader {
     const IniEntry* type = section.find("quant_type");
     if (type == nullptr) return;
     static const Names types = {"FULL_QUANT", "WEIGHT_QUANT", "DYNAMIC_QUANT"};
-    if (file_.to_choice(*type, types) != 0) {
-      fail(ErrorKind::Unsupported, "{}:{}: quant_type {} is not supported yet; FULL_QUANT is",
-           file_.path(), type->line, type->value);
-    }
-    options_.quant_type = type->value;
+    static const std::vector<QuantType> values = {QuantType::Full, QuantType::Weight,
+                                                  QuantType::Dynamic};
+    options_.type = values[file_.to_choice(*type, types)];
   }
 
-  void read_bits(const IniEntry& entry) const {
-    const std::int64_t bits = file_.to_int(entry, 0, 16);
-    if (options_.quant_type == "FULL_QUANT" && bits != 8) {
-      file_.fail_at(entry.line, format("bit_num must be 8 for FULL_QUANT, got {}", bits));
+  void check_bits(const IniSection& section) const {
+    const int bits = options_.weight.bits;
+    const IniEntry* entry = section.find("bit_num");
+    const bool fixed = options_.type == QuantType::Full || options_.type == QuantType::Dynamic;
+    if (entry != nullptr && fixed && bits != 8) {
+      file_.fail_at(entry->line,
+                    format("bit_num must be 8 for {}, got {}",
+                           section.find("quant_type") != nullptr ? section.find("quant_type")->value
+                                                                 : "FULL_QUANT",
+                           bits));
+    }
+    const IniEntry* encode = section.find("enable_encode");
+    if (encode != nullptr && options_.type == QuantType::Weight && !options_.weight.enable_encode &&
+        bits != 8 && bits != 16) {
+      file_.fail_at(encode->line,
+                    format("enable_encode=false needs bit_num 8 or 16: {} bits are stored encoded",
+                           bits == 0 ? "mixed" : std::to_string(bits)));
     }
   }
 
@@ -150,17 +116,19 @@ class ConfigReader {
       static const Names observers = {"min_max", "KL", "removal_outlier", "removal_outlier"};
       options_.config.global.activation_observer = observers[file_.to_choice(*method, methods)];
     }
-    if (const IniEntry* correct = section.find("bias_correction")) {
-      options_.bias_correction = file_.to_bool(*correct);
-    }
+    set(section, "bias_correction", options_.bias_correction);
     if (const IniEntry* channels = section.find("per_channel")) {
       options_.config.global.per_channel = file_.to_bool(*channels);
     }
     if (const IniEntry* device = section.find("target_device")) read_device(*device);
     if (const IniEntry* alpha = section.find("smooth_alpha")) (void)file_.to_number(*alpha);
-    if (const IniEntry* shift = section.find("enable_smooth_shift")) (void)file_.to_bool(*shift);
+    for (const char* key : {"enable_smooth_shift", "enable_all_ops"}) {
+      bool ignored = false;
+      set(section, key, ignored);
+    }
     note(section.find("smooth_alpha"), "smoothing is not done");
     note(section.find("enable_smooth_shift"), "smoothing is not done");
+    note(section.find("enable_all_ops"), "all that the target runs on integers is quantised");
   }
 
   void read_device(const IniEntry& entry) {
@@ -171,12 +139,65 @@ class ConfigReader {
     if (devices[index] == "KIRIN") note(&entry, "there is no such target; 'generic' is used");
   }
 
+  void read_weight(const IniSection& section) {
+    WeightQuantOptions& weight = options_.weight;
+    if (const IniEntry* strategy = section.find("dequant_strategy")) {
+      (void)file_.to_choice(*strategy, Names{"ON_THE_FLY"});
+      weight.dequant_strategy = DequantStrategy::OnTheFly;
+    }
+    set(section, "per_channel", weight.per_channel);
+    set(section, "bias_correction", weight.bias_correction);
+    if (const IniEntry* strategy = section.find("quant_strategy")) {
+      weight.gptq = file_.to_choice(*strategy, Names{"MAX_MIN", "GPTQ"}) == 1;
+      if (!weight.gptq) weight.observer = "min_max";
+    }
+    set(section, "max_segments", weight.max_segments, {1, 65535});
+    bool ignored = false;
+    set(section, "update_mindir", ignored);
+    note(section.find("update_mindir"), "no MindIR file is written");
+  }
+
+  void read_mixed(const IniSection& section) {
+    WeightQuantOptions& weight = options_.weight;
+    if (const IniEntry* scale = section.find("init_scale")) {
+      weight.init_scale = file_.to_number(*scale);
+      if (weight.init_scale <= 0 || weight.init_scale >= 1) {
+        file_.fail_at(scale->line,
+                      format("init_scale must lie between 0 and 1, got '{}'", scale->value));
+      }
+    }
+    set(section, "auto_tune", weight.auto_tune);
+    bool ignored = false;
+    set(section, "use_cv_data", ignored);
+    set(section, "max_iterations", weight.max_iterations, {40, 65535});
+    note(section.find("use_cv_data"), "there are no built-in images; give calibrate_path");
+    note(section.find("workspace"), "no temporary files are written");
+  }
+
+  void read_dynamic(const IniSection& section) {
+    if (const IniEntry* strategy = section.find("quant_strategy")) {
+      const bool rows = file_.to_choice(*strategy, Names{"ALWC", "ACWL"}) == 1;
+      options_.dynamic.quant_strategy =
+          rows ? DynamicQuantOptions::Strategy::ACWL : DynamicQuantOptions::Strategy::ALWC;
+    }
+  }
+
+  void read_transform(const IniSection& section) {
+    const IniEntry* mode = section.find("export_precision_mode");
+    if (mode == nullptr) return;
+    (void)file_.to_choice(*mode, Names{"QUANT", "FLOAT32"});
+    note(mode, "grids that a model brings along are kept");
+  }
+
   void note_unused_sections() {
-    static const Names used = {"common_quant_param", "full_quant_param", "data_preprocess_param"};
+    static const Names used = {"common_quant_param",           "full_quant_param",
+                               "data_preprocess_param",        "weight_quant_param",
+                               "mixed_bit_weight_quant_param", "dynamic_quant_param",
+                               "transform_quant_param"};
     for (const IniSection& section : file_.sections()) {
       if (std::find(used.begin(), used.end(), section.name) != used.end()) continue;
-      options_.notes.push_back(format("{}:{}: [{}] has no effect on full quantisation to ONNX",
-                                      file_.path(), section.line, section.name));
+      options_.notes.push_back(format("{}:{}: [{}] has no effect on an ONNX model", file_.path(),
+                                      section.line, section.name));
     }
   }
 

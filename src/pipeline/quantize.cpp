@@ -9,11 +9,13 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
+#include "calibrate/tally.h"
 #include "passes/run.h"
 #include "pipeline/quantize_steps.h"
 #include "pipeline/random_inputs.h"
 #include "pipeline/scoring.h"
 #include "pipeline/small_layers.h"
+#include "pipeline/weight.h"
 #include "tune/bias_correction.h"
 
 namespace quench {
@@ -142,7 +144,9 @@ Job start(const std::string& model_path, const QuantizeOptions& options, const C
 
 void gather(Job& job, const QuantizeOptions& options, const Context& context) {
   if (!options.statistics.empty()) {
-    job.statistics = load_statistics(options.statistics);
+    for (const std::string& path : options.statistics) {
+      calibrate::append(job.statistics, load_statistics(path));
+    }
     return;
   }
   if (!job.source) {
@@ -198,6 +202,12 @@ void calibrate_model(const std::string& model_path, const std::string& statistic
 
 QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
                         const QuantizeOptions& options, const Context& context) {
+  if (options.type == QuantType::Weight) {
+    return quantize_weights(model_path, out_path, options, context);
+  }
+  if (options.type == QuantType::Dynamic) {
+    return quantize_dynamic(model_path, out_path, options, context);
+  }
   const auto began = Clock::now();
   QuantizeReport report;
   Job job = start(model_path, options, context);

@@ -72,8 +72,8 @@ class ConvertTest(harness.CliTest):
         self.assertIn("c.cfg:2: ", self.convert(flag, out="refused", expect=3).stderr)
         flag = self.write_config("[comon_quant_param]\nquant_type=FULL_QUANT\n")
         self.assertIn("'common_quant_param'?", self.convert(flag, out="refused", expect=3).stderr)
-        flag = self.write_config("[common_quant_param]\nquant_type=WEIGHT_QUANT\n")
-        self.assertIn("WEIGHT_QUANT", self.convert(flag, out="refused", expect=4).stderr)
+        flag = self.write_config("[common_quant_param]\nquant_type=WEIGHT_QUANTS\n")
+        self.assertIn("c.cfg:2: ", self.convert(flag, out="refused", expect=3).stderr)
         self.assertFalse((self.dir / "refused.onnx").exists())
 
     def test_full_quantisation(self):

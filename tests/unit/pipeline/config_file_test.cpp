@@ -30,7 +30,7 @@ calibrate_size=7
 input_type=BIN
 )");
   const QuantizeOptions options = read_config(path);
-  EXPECT_EQ(options.quant_type, "FULL_QUANT");
+  EXPECT_EQ(options.type, QuantType::Full);
   EXPECT_EQ(options.min_quant_weight_size, 100);
   EXPECT_EQ(options.min_quant_weight_channel, 4);
   EXPECT_EQ(options.config.skip_quant_node, (std::vector<std::string>{"conv1", "conv2"}));
@@ -48,6 +48,7 @@ TEST(ConfigFile, WhatIsLeftOutKeepsTheBase) {
   const TempFolder folder;
   const auto path = folder.write("c.cfg", "[full_quant_param]\nper_channel=true\n");
   QuantizeOptions base;
+  base.type = QuantType::None;
   base.config.target = "ascend";
   base.data.path = "here";
   base.bias_correction = false;
@@ -55,7 +56,7 @@ TEST(ConfigFile, WhatIsLeftOutKeepsTheBase) {
   EXPECT_EQ(options.config.target, "ascend");
   EXPECT_EQ(options.data.path, "here");
   EXPECT_FALSE(options.bias_correction);
-  EXPECT_EQ(options.quant_type, "");
+  EXPECT_EQ(options.type, QuantType::None);
   EXPECT_EQ(options.config.global.per_channel, true);
 }
 
@@ -83,15 +84,61 @@ TEST(ConfigFile, WhatHasNoEffectIsNoted) {
   const auto path = folder.write("c.cfg", R"([ascend_context]
 input_format=NCHW
 [common_quant_param]
-debug_info_save_path=somewhere
+workspace=somewhere
 [weight_quant_param]
 dequant_strategy=ON_THE_FLY
 )");
   const QuantizeOptions options = read_config(path);
-  ASSERT_EQ(options.notes.size(), 3U);
-  expect_contains(options.notes[0], {"c.cfg:4: ", "debug_info_save_path"});
+  ASSERT_EQ(options.notes.size(), 2U);
+  expect_contains(options.notes[0], {"c.cfg:4: ", "workspace"});
   expect_contains(options.notes[1], {"c.cfg:1: ", "[ascend_context]"});
-  expect_contains(options.notes[2], {"c.cfg:5: ", "[weight_quant_param]"});
+}
+
+TEST(ConfigFile, ReadsEveryKeyOfWeightQuantisation) {
+  const TempFolder folder;
+  const auto path = folder.write("c.cfg", R"([common_quant_param]
+quant_type=WEIGHT_QUANT
+bit_num=0
+debug_info_save_path=somewhere
+[weight_quant_param]
+dequant_strategy=ON_THE_FLY
+per_channel=False
+bias_correction=false
+quant_strategy=GPTQ
+max_segments=4
+[mixed_bit_weight_quant_param]
+init_scale=0.1
+auto_tune=true
+max_iterations=50
+)");
+  const QuantizeOptions options = read_config(path);
+  EXPECT_EQ(options.type, QuantType::Weight);
+  EXPECT_EQ(options.debug_info_save_path, "somewhere");
+  EXPECT_EQ(options.min_quant_weight_channel, 16);  // converter_lite's default, where it counts
+  const WeightQuantOptions& weight = options.weight;
+  EXPECT_EQ(weight.bits, 0);
+  EXPECT_EQ(weight.dequant_strategy, DequantStrategy::OnTheFly);
+  EXPECT_FALSE(weight.per_channel);
+  EXPECT_FALSE(weight.bias_correction);
+  EXPECT_TRUE(weight.gptq);
+  EXPECT_EQ(weight.max_segments, 4);
+  EXPECT_DOUBLE_EQ(weight.init_scale, 0.1);
+  EXPECT_TRUE(weight.auto_tune);
+  EXPECT_EQ(weight.max_iterations, 50);
+  EXPECT_TRUE(options.notes.empty());
+}
+
+TEST(ConfigFile, ReadsDynamicQuantisation) {
+  const TempFolder folder;
+  const auto path = folder.write("c.cfg", R"([common_quant_param]
+quant_type=DYNAMIC_QUANT
+bit_num=8
+[dynamic_quant_param]
+quant_strategy=ACWL
+)");
+  const QuantizeOptions options = read_config(path);
+  EXPECT_EQ(options.type, QuantType::Dynamic);
+  EXPECT_EQ(options.dynamic.quant_strategy, DynamicQuantOptions::Strategy::ACWL);
 }
 
 TEST(ConfigFile, MistakesAreFoundWithFileAndLine) {
@@ -118,10 +165,23 @@ TEST(ConfigFile, MistakesAreFoundWithFileAndLine) {
   expect_contains(what("data_preprocess_param", "calibrate_sise=1"), {"'calibrate_size'?"});
   expect_contains(what("ascend_context", "input_fromat=NCHW"), {"'input_format'?"});
   expect_contains(what("dynamic_quant_param", "strategy=ALWC"), {"'strategy'"});
-  expect_contains(what(common, "quant_type=WEIGHT_QUANT", ErrorKind::Unsupported),
-                  {"WEIGHT_QUANT", "FULL_QUANT is"});
-  expect_contains(what(common, "quant_type=DYNAMIC_QUANT", ErrorKind::Unsupported),
-                  {"DYNAMIC_QUANT"});
+  const std::string weight = "weight_quant_param";
+  const std::string mixed = "mixed_bit_weight_quant_param";
+  expect_contains(what(weight, "dequant_strategy=AT_LOAD"), {"ON_THE_FLY"});
+  expect_contains(what(weight, "max_segments=0"), {"max_segments"});
+  expect_contains(what(mixed, "init_scale=1"), {"between 0 and 1"});
+  expect_contains(what(mixed, "max_iterations=39"), {"40"});
+  expect_contains(what("dynamic_quant_param", "quant_strategy=ALWL"), {"ALWC, ACWL"});
+  expect_contains(what("transform_quant_param", "export_precision_mode=FP16"), {"FLOAT32"});
+}
+
+TEST(ConfigFile, OddBitsAreAlwaysEncoded) {
+  const TempFolder folder;
+  const auto path = folder.write("c.cfg",
+                                 "[common_quant_param]\nquant_type=WEIGHT_QUANT\nbit_num=5\n"
+                                 "enable_encode=false\n");
+  expect_contains(error_of(ErrorKind::BadConfig, [&] { read_config(path); }),
+                  {"c.cfg:4: ", "8 or 16"});
 }
 
 TEST(ConfigFile, FullQuantisationHasEightBits) {

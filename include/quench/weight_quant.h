@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of weight-only and of dynamic quantisation, with converter_lite's names and defaults.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace quench {
+
+/// What `quantize` makes of a model.
+enum class QuantType {
+  None,     ///< nothing: a configuration file that names no quant_type
+  Full,     ///< weights and activations, with calibration data
+  Weight,   ///< weights only: a smaller file that computes in float
+  Dynamic,  ///< weights, and activations whose grid is found while the model runs
+};
+
+/// When the stored integers become floats again.
+enum class DequantStrategy { AtLoad, OnTheFly };
+
+/// Settings of QuantType::Weight. `QuantizeOptions::min_quant_weight_size` and
+/// `min_quant_weight_channel` say which weights are too small.
+struct WeightQuantOptions {
+  int bits = 8;                  ///< 1 to 16; 0: mixed, as many as each weight needs
+  double init_scale = 0.02;      ///< mixed: the relative error to aim at, between 0 and 1
+  bool auto_tune = false;        ///< mixed: search the error that `cosine_target` allows
+  double cosine_target = 0.995;  ///< of the outputs, for `auto_tune`
+  int max_iterations = 40;       ///< of that search
+  bool enable_encode = true;     ///< store indices, sparse or packed bits where that is smaller
+  int max_segments = 1;          ///< pieces of an entropy-coded stream, to be decoded in parallel
+  DequantStrategy dequant_strategy = DequantStrategy::AtLoad;
+  bool per_channel = true;
+  bool symmetric = false;
+  std::int64_t group_size = 0;  ///< one grid for so many weights of a channel; 0: for them all
+  bool bias_correction = true;  ///< keep each channel's mean and spread
+  std::string observer;         ///< how ranges are chosen; empty: least squared error
+  bool gptq = false;            ///< round by what the layer's inputs look like; needs data
+};
+
+/// Settings of QuantType::Dynamic.
+struct DynamicQuantOptions {
+  enum class Strategy {
+    ALWC,  ///< activations by layer, weights by channel
+    ACWL,  ///< activations by channel (row), weights by layer
+  };
+  Strategy quant_strategy = Strategy::ALWC;
+};
+
+}  // namespace quench

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sections and keys that converter_lite's INI files may have.
+#include "pipeline/config_keys.h"
+
+#include "base/format.h"
+#include "base/nearest.h"
+
+namespace quench {
+namespace {
+
+using Names = std::vector<std::string>;
+
+struct KnownSection {
+  std::string name;
+  Names keys;  ///< empty: any
+};
+
+/// [ascend_context] overrides [acl_option_cfg_param], and takes more.
+const Names& ascend_keys() {
+  static const Names keys = {"aoe_mode",
+                             "buffer_optimize",
+                             "custom_fusion_pattern",
+                             "custom_opp_path",
+                             "device_id",
+                             "disable_reuse_memory",
+                             "dump_model_name",
+                             "dynamic_batch_size",
+                             "dynamic_dims",
+                             "dynamic_image_size",
+                             "enable_custom_op",
+                             "enable_tiling_generation",
+                             "fusion_switch_config_file_path",
+                             "input_format",
+                             "input_shape",
+                             "input_shape_range",
+                             "input_shape_vector",
+                             "inputs_to_variable",
+                             "insert_op_config_file_path",
+                             "om_file_path",
+                             "op_attrs",
+                             "op_select_impl_mode",
+                             "output_type",
+                             "outputs_to_variable",
+                             "plugin_custom_ops",
+                             "precision_mode",
+                             "provider"};
+  return keys;
+}
+
+const std::vector<KnownSection>& known_sections() {
+  static const std::vector<KnownSection> sections = {
+      {"common_quant_param",
+       {"quant_type", "bit_num", "min_quant_weight_size", "min_quant_weight_channel",
+        "skip_quant_node", "debug_info_save_path", "enable_encode", "workspace"}},
+      {"full_quant_param",
+       {"activation_quant_method", "bias_correction", "per_channel", "target_device",
+        "smooth_alpha", "enable_smooth_shift", "enable_all_ops"}},
+      {"data_preprocess_param", {}},
+      {"weight_quant_param",
+       {"dequant_strategy", "per_channel", "bias_correction", "quant_strategy", "max_segments",
+        "update_mindir"}},
+      {"mixed_bit_weight_quant_param",
+       {"init_scale", "auto_tune", "use_cv_data", "max_iterations", "workspace"}},
+      {"dynamic_quant_param", {"quant_strategy"}},
+      {"transform_quant_param", {"export_precision_mode"}},
+      {"ascend_context", ascend_keys()},
+      {"acl_option_cfg_param", ascend_keys()},
+      {"cpu_option_cfg_param", {"architecture", "instruction"}},
+      {"registry", {"plugin_path", "disable_fusion", "fusion_blacklists"}},
+      {"micro_param",
+       {"target", "codegen_mode", "debug_mode", "support_parallel", "enable_micro", "save_path",
+        "project_name", "keep_original_weight", "changeable_weights_name", "inputs_shape",
+        "dynamic_dim_params"}},
+      {"om_converter_options",
+       {"input_name_vector", "input_shape_vector", "input_data_type_vector", "output_name_vector",
+        "output_shape_vector", "output_data_type_vector"}},
+      {"acl_init_options", {}},
+      {"acl_build_options", {}},
+      {"aoe_global_options", {}},
+      {"aoe_tuning_options", {}},
+      {"ge_global_options", {}},
+      {"ge_session_options", {}},
+      {"ge_graph_options", {}},
+      {"graph_kernel_param", {}},
+  };
+  return sections;
+}
+
+}  // namespace
+
+void check_section(const IniFile& file, const IniSection& section) {
+  Names names;
+  for (const KnownSection& known : known_sections()) {
+    if (known.name == section.name) {
+      if (!known.keys.empty()) file.expect_keys(section, known.keys);
+      return;
+    }
+    names.push_back(known.name);
+  }
+  file.fail_at(section.line, format("there is no section [{}]{}", section.name,
+                                    did_you_mean(section.name, names)));
+}
+
+}  // namespace quench
