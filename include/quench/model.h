@@ -56,6 +56,8 @@ void infer_types(Model& model);
 struct SaveOptions {
   enum class Data { AsRead, Inside, External };
   Data data = Data::AsRead;
+  /// Packed files: each tensor in its smallest coding; false stores its bits plainly.
+  bool encode = true;
 };
 
 /// Reads a model file; its weights stay mapped, not copied.

@@ -29,6 +29,10 @@ struct TapSample {
   std::span<const float> values;
 };
 
+/// When quantised weights become floats: once, when the session opens, or tile by tile in every
+/// run, so that they stay small in memory.
+enum class Dequantize { AtLoad, OnTheFly };
+
 /// How a session prepares a model.
 struct SessionOptions {
   /// Values, besides the graph's outputs, that runs may ask for or start from. Fusion respects
@@ -38,6 +42,7 @@ struct SessionOptions {
   bool tap_all = false;
   /// Plain kernels, no fusion, no oneDNN: what the fast ones are checked against.
   bool reference = false;
+  Dequantize dequantize = Dequantize::AtLoad;
   /// Called for every sample of every tap as soon as it is computed, where it lies, from several
   /// threads at once: nothing is copied or kept. Runs then need not ask for the taps.
   std::function<void(const TapSample&)> on_sample;
