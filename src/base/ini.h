@@ -53,7 +53,7 @@ class IniFile {
   std::size_t to_choice(const IniEntry& entry, std::span<const std::string> choices) const;
 
  private:
-  void add_line(std::string_view line, int number);
+  void add_line(std::string_view raw, int number);
   IniSection& section_called(std::string_view name, int line);
 
   std::string path_;

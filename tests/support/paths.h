@@ -3,22 +3,17 @@
 // the environment.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
-#include <string>
 
 namespace quench::testing {
 
-inline std::filesystem::path folder(const char* variable, const char* otherwise) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0' ? value : otherwise;
-}
-
+/// What an environment variable names, or else `otherwise`.
+std::filesystem::path folder(const char* variable, const char* otherwise);
 /// The repository.
-inline std::filesystem::path source_dir() { return folder("QUENCH_SOURCE", QUENCH_TEST_SOURCE); }
+std::filesystem::path source_dir();
 /// The build tree: `quench` and the modules lie in it.
-inline std::filesystem::path binary_dir() { return folder("QUENCH_BINARY", QUENCH_TEST_BINARY); }
+std::filesystem::path binary_dir();
 /// Models and data sets outside the repository; may be absent, then a test that needs it skips.
-inline std::filesystem::path shared_dir() { return folder("QUENCH_SHARED", QUENCH_TEST_SHARED); }
+std::filesystem::path shared_dir();
 
 }  // namespace quench::testing
