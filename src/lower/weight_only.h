@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts integer weights into a graph, dequantised by standard operators where they are read.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "plan/weight_sites.h"
+#include "quant/weight.h"
+#include "quench/model.h"
+
+namespace quench::lower {
+
+/// Replaces weights one after the other, so that no more than one of them is held twice.
+class WeightWriter {
+ public:
+  explicit WeightWriter(Model& model);
+
+  /// The readers named by `sites`, all of one value, read `weight` from now on. The float constant
+  /// is given up where nothing else reads it.
+  void replace(const std::vector<plan::WeightSite>& sites, const quant::QuantWeight& weight);
+  /// Puts the new nodes in their places, drops what is unused and raises the opset as needed.
+  void finish();
+
+ private:
+  struct Stored {
+    ValueId integers = kNoValue;
+    ValueId scale = kNoValue;
+    ValueId zero_point = kNoValue;
+    int axis = -1;
+    std::int64_t block = 0;
+    DType dtype = DType::Float32;  ///< of the float constant
+  };
+  Stored store(ValueId value, const quant::QuantWeight& weight);
+  void give_up(ValueId value, std::size_t readers);
+  void read_dequantized(const plan::WeightSite& site, const Stored& stored);
+  void gather_integers(const plan::WeightSite& site, const Stored& stored);
+  ValueId gather_beside(const plan::WeightSite& site, ValueId table, const char* what);
+  Node make(std::string op_type, std::vector<ValueId> inputs, ValueId output);
+
+  Model& model_;
+  Graph& graph_;
+  Uses uses_;
+  std::set<std::string> captured_;
+  std::set<std::string> names_;
+  std::map<NodeId, std::vector<Node>> before_;
+  std::map<NodeId, std::vector<Node>> after_;
+  std::int64_t opset_ = 13;
+};
+
+}  // namespace quench::lower

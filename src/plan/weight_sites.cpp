@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights by operator: which inputs, and along which axes their grids may lie.
+#include "plan/weight_sites.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/format.h"
+#include "plan/config.h"
+#include "plan/facts.h"
+
+namespace quench::plan {
+namespace {
+
+struct Axes {
+  int channel = -1;
+  int sum = -1;
+};
+
+constexpr std::array kRecurrent = {"LSTM", "GRU", "RNN"};
+
+bool is_recurrent(const Node& node) {
+  return std::ranges::find(kRecurrent, node.op_type) != kRecurrent.end();
+}
+
+/// The inputs that hold weights, constant or not.
+std::vector<std::size_t> weight_inputs(const Node& node) {
+  if (!node.domain.empty() && node.domain != "ai.onnx") return {};
+  if (node.op_type == "Conv" || node.op_type == "ConvTranspose" || node.op_type == "Gemm") {
+    return {1};
+  }
+  if (node.op_type == "MatMul") return {0, 1};
+  if (node.op_type == "Gather") return {0};
+  if (is_recurrent(node)) return {1, 2};
+  return {};
+}
+
+Axes transpose_axes(const Node& node, const Shape& shape) {
+  const std::int64_t groups = node.get_int("group", 1);
+  // The same index of axis 1 is another output channel in every group; depthwise, axis 0 tells.
+  return {.channel = groups > 1 && shape[1] == 1 ? 0 : 1};
+}
+
+Axes axes_of(const Node& node, std::size_t input, const Shape& shape) {
+  const auto rank = static_cast<int>(shape.size());
+  if (node.op_type == "Conv") return {.channel = 0};
+  if (node.op_type == "ConvTranspose") return transpose_axes(node, shape);
+  if (node.op_type == "Gemm") {
+    const bool transposed = node.get_int("transB", 0) != 0;
+    return {.channel = transposed ? 0 : 1, .sum = transposed ? 1 : 0};
+  }
+  if (node.op_type == "MatMul") {
+    return input == 0 ? Axes{.channel = rank - 2, .sum = rank - 1}
+                      : Axes{.channel = rank - 1, .sum = rank - 2};
+  }
+  if (node.op_type == "Gather") {
+    const std::int64_t axis = node.get_int("axis", 0);
+    const auto wrapped = static_cast<int>(axis < 0 ? axis + rank : axis);
+    return {.channel = wrapped >= 0 && wrapped < rank ? wrapped : -1};
+  }
+  return {.channel = 1};
+}
+
+bool is_float(DType dtype) {
+  return dtype == DType::Float32 || dtype == DType::Float16 || dtype == DType::BFloat16;
+}
+
+std::string refuse(const Node& node, const Tensor& weight, const Axes& axes,
+                   const WeightFilter& filter) {
+  if (weight.size() == 0) return "its weight is empty";
+  if (weight.size() <= filter.min_size) {
+    return format("its weight has no more than {} elements", filter.min_size);
+  }
+  const bool convolution = node.op_type == "Conv" || node.op_type == "ConvTranspose";
+  if (convolution && axes.channel >= 0 &&
+      weight.shape()[static_cast<std::size_t>(axes.channel)] <= filter.min_channel) {
+    return format("it has no more than {} channels", filter.min_channel);
+  }
+  return {};
+}
+
+}  // namespace
+
+WeightSites find_weights(const Graph& graph, const WeightFilter& filter) {
+  check_names(graph, filter.config);
+  WeightSites found;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const auto id = static_cast<NodeId>(i);
+    for (const std::size_t input : weight_inputs(node)) {
+      const ValueId value = node.input(input);
+      const Tensor* weight = value == kNoValue ? nullptr : graph.constant(value);
+      if (weight == nullptr || !is_float(weight->dtype()) || weight->rank() < 2) continue;
+      const Axes axes = axes_of(node, input, weight->shape());
+      std::string reason = skip_reason(graph, node, filter.config);
+      if (reason.empty()) reason = refuse(node, *weight, axes, filter);
+      if (!reason.empty()) {
+        found.refusals.push_back({.node = id, .reason = std::move(reason)});
+        continue;
+      }
+      found.sites.push_back({.node = id,
+                             .input = input,
+                             .value = value,
+                             .channel_axis = axes.channel,
+                             .sum_axis = axes.sum});
+    }
+  }
+  return found;
+}
+
+}  // namespace quench::plan

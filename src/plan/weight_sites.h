@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The constants of a graph that weight-only and dynamic quantisation are about.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "quench/quant_config.h"
+
+namespace quench::plan {
+
+/// A constant input of a node that is worth storing as integers.
+struct WeightSite {
+  NodeId node = -1;
+  std::size_t input = 0;
+  ValueId value = kNoValue;
+  int channel_axis = -1;  ///< one grid for each of its indices; -1: none
+  int sum_axis = -1;  ///< of a matrix product: the axis that is summed over, to be cut in blocks
+};
+
+/// A node that has such a constant and keeps it in float.
+struct WeightRefusal {
+  NodeId node = -1;
+  std::string reason;
+};
+
+struct WeightSites {
+  std::vector<WeightSite> sites;
+  std::vector<WeightRefusal> refusals;
+};
+
+/// Which weights are left out.
+struct WeightFilter {
+  QuantConfig config;            ///< `skip_quant_node`, `quantizable_op_type` and so on
+  std::int64_t min_size = 0;     ///< weights with no more elements
+  std::int64_t min_channel = 0;  ///< convolutions with no more channels
+};
+
+/// Float constants of two dimensions or more that Conv, ConvTranspose, Gemm, MatMul, Gather, LSTM,
+/// GRU and RNN read. Throws Error(BadConfig) for a name that is not in the graph.
+WeightSites find_weights(const Graph& graph, const WeightFilter& filter);
+
+}  // namespace quench::plan
