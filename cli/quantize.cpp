@@ -15,6 +15,7 @@
 #include "cli/json.h"
 #include "cli/parse.h"
 #include "cli/table.h"
+#include "cli/weight_flags.h"
 
 namespace quench::cli {
 namespace {
@@ -38,6 +39,7 @@ struct QuantizeFlags {
   std::optional<std::int64_t> min_weight_channel;
   std::string format = "qdq";
   std::int64_t batch = 8;
+  WeightFlags weights;
   DataFlags data;
   CommonFlags common;
 };
@@ -48,8 +50,10 @@ QuantizeOptions options_of(const QuantizeFlags& flags) {
   options.data = data_options(flags.data, options.data);
   options.statistics = flags.statistics;
   options.batch = flags.batch;
-  if (flags.no_bias_correction) options.bias_correction = false;
-  if (flags.bias_correction) options.bias_correction = true;
+  if (flags.no_bias_correction || flags.bias_correction) {
+    options.bias_correction = flags.bias_correction;
+    options.weight.bias_correction = flags.bias_correction;
+  }
   if (!flags.shapes.empty()) options.input_shapes = parse_shapes("--shape", flags.shapes);
   if (flags.min_weight_size) options.min_quant_weight_size = *flags.min_weight_size;
   if (flags.min_weight_channel) options.min_quant_weight_channel = *flags.min_weight_channel;
@@ -62,6 +66,7 @@ QuantizeOptions options_of(const QuantizeFlags& flags) {
   if (!flags.weight.empty()) config.global.weight_observer = flags.weight;
   if (flags.per_layer) config.global.per_channel = false;
   if (flags.per_channel) config.global.per_channel = true;
+  apply(flags.weights, options);
   return options;
 }
 
@@ -77,6 +82,7 @@ Json report_json(const QuantizeReport& report) {
                {"warnings", report.warnings}};
   json["outputs"] = Json::array();
   for (const OutputScores& scores : report.outputs) json["outputs"].push_back(to_json(scores));
+  json["weights"] = weights_json(report);
   json["float_layers"] = Json::array();
   for (const FloatLayer& layer : report.float_layers) {
     json["float_layers"].push_back(
@@ -99,6 +105,7 @@ void print_float_layers(const QuantizeReport& report) {
 void print_report(const QuantizeReport& report) {
   Table table;
   table.column("what").column("value", Align::Right);
+  if (!report.weights.empty()) print_weights(report);
   table.row({"nodes on integers", grouped(report.integer_nodes)});
   table.row({"nodes that only move integers", grouped(report.pass_through_nodes)});
   table.row({"nodes in float", grouped(static_cast<std::int64_t>(report.float_layers.size()))});
@@ -199,6 +206,7 @@ Command setup_quantize(CLI::App& root) {
   app->add_flag("--bias-correction", flags->bias_correction,
                 "Correct biases, whatever --config says")
       ->excludes(leave);
+  add_weight_flags(*app, flags->weights);
   app->add_option("--format", flags->format, "qdq or qoperator")
       ->check(CLI::IsMember({"qdq", "qoperator"}))
       ->type_name("NAME");

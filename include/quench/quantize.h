@@ -67,6 +67,7 @@ struct QuantizeReport {
   std::size_t corrected_layers = 0;
   std::vector<OutputScores> outputs;  ///< against the float model, on samples not calibrated with
   std::vector<LayerScore> layers;     ///< of integer nodes, in the order in which they run
+  std::vector<WeightChoice> weights;  ///< of weight-only and dynamic quantisation
   std::vector<std::string> warnings;
   double seconds = 0;
   double peak_memory_mb = 0;

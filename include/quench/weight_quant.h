@@ -26,6 +26,7 @@ struct WeightQuantOptions {
   bool auto_tune = false;        ///< mixed: search the error that `cosine_target` allows
   double cosine_target = 0.995;  ///< of the outputs, for `auto_tune`
   int max_iterations = 40;       ///< of that search
+  double size_target = 0;        ///< mixed: the share of the float weights to fit in; 0: none
   bool enable_encode = true;     ///< store indices, sparse or packed bits where that is smaller
   int max_segments = 1;          ///< pieces of an entropy-coded stream, to be decoded in parallel
   DequantStrategy dequant_strategy = DequantStrategy::AtLoad;
@@ -33,8 +34,20 @@ struct WeightQuantOptions {
   bool symmetric = false;
   std::int64_t group_size = 0;  ///< one grid for so many weights of a channel; 0: for them all
   bool bias_correction = true;  ///< keep each channel's mean and spread
-  std::string observer;         ///< how ranges are chosen; empty: least squared error
+  std::string observer;         ///< abs_max or mse; empty: mse below 8 bits
   bool gptq = false;            ///< round by what the layer's inputs look like; needs data
+};
+
+/// How one weight is stored.
+struct WeightChoice {
+  std::string node;     ///< the first that reads it
+  std::string op_type;  ///< of that node
+  std::string weight;   ///< the constant
+  int bits = 0;
+  std::int64_t elements = 0;
+  std::int64_t bytes = 0;  ///< integers, scales and zero points
+  double error = 0;        ///< root of the squared error over the squared weight
+  std::string method;      ///< how it was rounded: "abs_max", "mse", "gptq"
 };
 
 /// Settings of QuantType::Dynamic.

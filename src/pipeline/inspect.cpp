@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "base/file.h"
+#include "pipeline/disk_bytes.h"
 #include "pipeline/random_inputs.h"
 #include "quench/evaluate.h"
 
@@ -51,11 +52,15 @@ std::int64_t external_bytes(const Graph& root) {
 
 }  // namespace
 
+std::int64_t bytes_on_disk(const std::string& path, const Model& model) {
+  return static_cast<std::int64_t>(file_size(path)) + external_bytes(model.graph);
+}
+
 ModelSummary inspect(const std::string& path) {
   const Model model = load(path);
   ModelSummary summary;
   summary.path = path;
-  summary.bytes_on_disk = static_cast<std::int64_t>(file_size(path)) + external_bytes(model.graph);
+  summary.bytes_on_disk = bytes_on_disk(path, model);
   summary.ir_version = model.ir_version;
   summary.opsets = model.opsets;
   summary.producer = model.producer_name;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// From options and rules to what is asked of each weight.
+#include "pipeline/weight_items.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "base/nearest.h"
+#include "passes/run.h"
+#include "plan/facts.h"
+
+namespace quench {
+namespace {
+
+/// From here on the grid is so fine that neither a search nor a correction changes anything.
+constexpr int kFineBits = 8;
+
+bool least_error(const std::string& observer, int bits) {
+  static const std::vector<std::string> whole = {"abs_max", "channel_wise_abs_max", "min_max"};
+  static const std::vector<std::string> search = {"mse", "channel_wise_mse"};
+  if (observer.empty()) return bits < kFineBits;
+  if (std::ranges::find(whole, observer) != whole.end()) return false;
+  if (std::ranges::find(search, observer) != search.end()) return true;
+  std::vector<std::string> all = whole;
+  all.insert(all.end(), search.begin(), search.end());
+  fail(ErrorKind::Usage, "there is no observer '{}' for weights{}; there are {}", observer,
+       did_you_mean(observer, all), fmt::join(all, ", "));
+}
+
+void check(const WeightQuantOptions& options) {
+  if (options.bits < 0 || options.bits > 16) {
+    fail(ErrorKind::Usage, "weights take 1 to 16 bits, or 0 for mixed bits, not {}", options.bits);
+  }
+  constexpr std::array<std::int64_t, 5> kSizes = {0, 16, 32, 64, 128};
+  if (std::ranges::find(kSizes, options.group_size) == kSizes.end()) {
+    fail(ErrorKind::Usage, "weights are grouped by 16, 32, 64 or 128, not by {}",
+         options.group_size);
+  }
+}
+
+quant::WeightSpec spec_of(const Graph& graph, const plan::WeightSite& site,
+                          const QuantizeOptions& options) {
+  const Node& node = graph.nodes[static_cast<std::size_t>(site.node)];
+  const QuantRule rule = options.config.rule_for(plan::key_of(graph, node), node.op_type);
+  const WeightQuantOptions& weight = options.weight;
+  quant::WeightSpec spec;
+  spec.bits = rule.weight_bits.value_or(weight.bits);
+  // A zero point takes room and at so many steps gains nothing.
+  spec.symmetric = weight.symmetric || spec.bits >= kFineBits;
+  spec.axis = rule.per_channel.value_or(weight.per_channel) ? site.channel_axis : -1;
+  const Shape& shape = graph.constant(site.value)->shape();
+  if (weight.group_size > 0 && site.sum_axis >= 0 &&
+      shape[static_cast<std::size_t>(site.sum_axis)] > weight.group_size) {
+    spec.axis = site.sum_axis;
+    spec.block = weight.group_size;
+  }
+  spec.least_error = least_error(rule.weight_observer.value_or(weight.observer), spec.bits);
+  spec.keep_mean = weight.bias_correction && spec.bits < kFineBits;
+  return spec;
+}
+
+}  // namespace
+
+Model prepare_weights(Model model) {
+  constexpr std::array<std::string_view, 2> kPasses = {"inline_functions", "lift_constants"};
+  passes::run(model, kPasses, {});
+  infer_types(model);
+  return model;
+}
+
+std::vector<WeightItem> find_weight_items(const Model& model, const QuantizeOptions& options,
+                                          QuantizeReport& report) {
+  check(options.weight);
+  const Graph& graph = model.graph;
+  const plan::WeightSites found =
+      plan::find_weights(graph, {.config = options.config,
+                                 .min_size = options.min_quant_weight_size,
+                                 .min_channel = options.min_quant_weight_channel});
+  for (const plan::WeightRefusal& refusal : found.refusals) {
+    const Node& node = graph.nodes[static_cast<std::size_t>(refusal.node)];
+    report.float_layers.push_back(
+        {.node = label(graph, node), .op_type = node.op_type, .reason = refusal.reason});
+  }
+  std::vector<WeightItem> items;
+  std::map<ValueId, std::size_t> places;
+  for (const plan::WeightSite& site : found.sites) {
+    const auto [place, fresh] = places.try_emplace(site.value, items.size());
+    if (fresh) {
+      items.push_back(
+          {.name = graph[site.value].name, .sites = {}, .spec = spec_of(graph, site, options)});
+    }
+    items[place->second].sites.push_back(site);
+  }
+  if (items.empty()) {
+    fail(ErrorKind::Unsupported,
+         "no weight of the model can be quantised: Conv, ConvTranspose, Gemm, MatMul, Gather, LSTM "
+         "and GRU with constant float weights can");
+  }
+  return items;
+}
+
+quant::QuantWeight quantize_item(const Graph& graph, const WeightItem& item, int threads) {
+  try {
+    return quant::quantize_weight(*graph.constant(item.sites.front().value), item.spec, threads);
+  } catch (Error& error) {
+    throw error.in(format("weight '{}'", item.name));
+  }
+}
+
+WeightChoice describe(const Graph& graph, const WeightItem& item,
+                      const quant::QuantWeight& weight) {
+  const Node& node = graph.nodes[static_cast<std::size_t>(item.sites.front().node)];
+  const auto size = [](const Tensor& tensor) {
+    return tensor.defined() ? static_cast<std::int64_t>(tensor.bytes().size()) : 0;
+  };
+  return {.node = label(graph, node),
+          .op_type = node.op_type,
+          .weight = item.name,
+          .bits = weight.spec.bits,
+          .elements = weight.integers.size(),
+          .bytes = size(weight.integers) + size(weight.scale) + size(weight.zero_point),
+          .error = weight.relative_error(),
+          .method = weight.spec.least_error ? "mse" : "abs_max"};
+}
+
+void note_choices(Model& model, const std::vector<WeightChoice>& choices) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const WeightChoice& choice : choices) {
+    json.push_back({{"weight", choice.weight}, {"bits", choice.bits}, {"method", choice.method}});
+  }
+  std::erase_if(model.metadata, [](const auto& entry) { return entry.first == "quench.weights"; });
+  model.metadata.emplace_back("quench.weights", json.dump());
+}
+
+}  // namespace quench

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights that a job stores as integers, each with what is asked of it.
+#pragma once
+
+#include "lower/weight_only.h"
+#include "quench/quantize.h"
+
+namespace quench {
+
+/// One constant and all its readers.
+struct WeightItem {
+  std::string name;
+  std::vector<plan::WeightSite> sites;  ///< at least one; the first decides the grid
+  quant::WeightSpec spec;
+};
+
+/// A model ready for weight quantisation: functions inlined, constants lifted, the rest untouched.
+Model prepare_weights(Model model);
+/// The weights of a prepared model; what stays in float goes into the report. Throws
+/// Error(Unsupported) when there is none.
+std::vector<WeightItem> find_weight_items(const Model& model, const QuantizeOptions& options,
+                                          QuantizeReport& report);
+/// Quantises an item; an error names the weight.
+quant::QuantWeight quantize_item(const Graph& graph, const WeightItem& item, int threads);
+/// How the weight is stored, for the report.
+WeightChoice describe(const Graph& graph, const WeightItem& item, const quant::QuantWeight& weight);
+/// The choices in the model's metadata, as JSON.
+void note_choices(Model& model, const std::vector<WeightChoice>& choices);
+
+}  // namespace quench

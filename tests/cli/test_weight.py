@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""quench quantize --type weight and dynamic: what they write, what they say, bad input."""
+import struct
+import unittest
+
+import harness
+
+
+class WeightTest(harness.CliTest):
+    def weights(self, *words, model="model.onnx"):
+        return self.run_json("quantize", model, "-o", "w.onnx", "--type", "weight", *words)
+
+    def near(self, model):
+        return self.run_json("eval", model, "--data", "images.npy", "--reference",
+                             "model.onnx")["cosine"]
+
+    def check_refused(self, mention, *words, expect=2, model="model.onnx"):
+        out = self.dir / "kept.onnx"
+        out.write_bytes(b"what was there before")
+        error = self.run_quench("quantize", model, "-o", out.name, *words, expect=expect).stderr
+        self.assertIn(mention, error)
+        self.assertEqual(out.read_bytes(), b"what was there before")
+        self.assertEqual(list(self.dir.glob("kept.onnx?*")), [])
+
+    def test_every_width_runs_and_more_bits_are_nearer(self):
+        last = 0
+        for bits in range(1, 17):
+            report = self.weights("--bits", bits)
+            self.assertEqual([each["bits"] for each in report["weights"]], [bits, bits])
+            self.assertEqual({each["op_type"] for each in report["weights"]}, {"Conv", "Gemm"})
+            near = self.near("w.onnx")
+            if bits in (2, 4, 6, 8, 10, 12):
+                self.assertGreater(near, last)
+                last = near
+        self.assertGreater(last, 0.99999)
+
+    def test_no_data_no_engine(self):
+        """Without data nothing is run: a library folder without the engine does."""
+        report = self.weights()
+        self.assertEqual(report["outputs"], [])
+        self.assertEqual(report["judged_samples"], 0)
+
+    def test_with_data_the_outputs_are_judged(self):
+        report = self.weights("--data", "images.npy")
+        self.assertGreater(report["outputs"][0]["cosine"], 0.999)
+
+    def test_text(self):
+        text = self.run_quench("quantize", "model.onnx", "-o", "w.onnx", "--type", "weight",
+                               "--bits", "4").stdout
+        self.assertRegex(text, r"filters +Conv +432 +4 +0\.\d+ +mse")
+        self.assertRegex(text, r"size after, bytes +[\d,]+")
+
+    def test_small_layers_and_skipped_ones_stay_in_float(self):
+        report = self.weights("--min-weight-size", "160")
+        self.assertEqual([each["weight"] for each in report["weights"]], ["filters"])
+        self.assertIn("no more than 160 elements", str(report["float_layers"]))
+        report = self.weights("--skip-node", "conv_node")
+        self.assertEqual([each["weight"] for each in report["weights"]], ["weights"])
+
+    def test_ini_file(self):
+        (self.dir / "w.ini").write_text(
+            "[common_quant_param]\nquant_type=WEIGHT_QUANT\nbit_num=5\n"
+            "min_quant_weight_channel=0\n[weight_quant_param]\nper_channel=false\n")
+        report = self.run_json("quantize", "model.onnx", "-o", "w.onnx", "--config", "w.ini")
+        self.assertEqual({each["bits"] for each in report["weights"]}, {5})
+        self.assertEqual(report["weights"][0]["bytes"], 432 + 4 + 1)
+
+    def test_same_bytes_every_time(self):
+        self.weights("--bits", "4", "--threads", "1")
+        first = (self.dir / "w.onnx").read_bytes()
+        self.weights("--bits", "4", "--threads", "3")
+        self.assertEqual(first, (self.dir / "w.onnx").read_bytes())
+
+    def test_bits_out_of_range(self):
+        for bits in ("-1", "17", "100", "x"):
+            self.check_refused("--bits", "--type", "weight", "--bits", bits)
+        self.check_refused("16, 32, 64 or 128", "--type", "weight", "--group-size", "48")
+        self.check_refused("there is no observer 'abs_mx'", "--type", "weight",
+                           "--weight-observer", "abs_mx")
+
+    def test_weights_that_are_not_finite(self):
+        data = bytearray((self.dir / "model.onnx").read_bytes())
+        # The first weight of the classifier's matrix, found by its bytes.
+        place = self.find_floats(data, 432)
+        data[place:place + 4] = struct.pack("<f", float("nan"))
+        (self.dir / "nan.onnx").write_bytes(bytes(data))
+        self.check_refused("weight 'filters'", "--type", "weight", model="nan.onnx", expect=3)
+
+    @staticmethod
+    def find_floats(data, count):
+        """Where a raw tensor of so many floats begins: after its tag and its size."""
+        size = count * 4
+        header = bytes([0x4A, size & 0x7F | 0x80, size >> 7])
+        place = bytes(data).find(header)
+        assert place > 0
+        return place + len(header)
+
+    def test_no_weights_at_all(self):
+        self.check_refused("no weight of the model can be quantised", "--type", "weight",
+                           model="odd.onnx", expect=4)
+
+    def test_output_that_cannot_be_written(self):
+        error = self.run_quench("quantize", "model.onnx", "-o", "no/such/folder/w.onnx", "--type",
+                                "weight", expect=3).stderr
+        self.assertIn("no/such/folder", error)
+
+
+if __name__ == "__main__":
+    unittest.main()
