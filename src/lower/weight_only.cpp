@@ -13,8 +13,6 @@ namespace {
 /// Block sizes, and integers that are not of 8 bits.
 constexpr std::int64_t kBlockOpset = 21;
 
-Node* node_at(Graph& graph, NodeId id) { return &graph.nodes[static_cast<std::size_t>(id)]; }
-
 /// One number for each index of `axis`, shaped to broadcast along it.
 Tensor beside_axis(const Tensor& numbers, std::size_t axis, std::size_t rank) {
   Shape shape(rank, 1);
@@ -81,7 +79,7 @@ void WeightWriter::replace(const std::vector<plan::WeightSite>& sites,
   const ValueId value = sites.front().value;
   const Stored stored = store(value, weight);
   for (const plan::WeightSite& site : sites) {
-    const bool gathers = node_at(graph_, site.node)->op_type == "Gather";
+    const bool gathers = node_at(site.node).op_type == "Gather";
     if (gathers && can_gather(site, weight, stored.dtype)) {
       gather_integers(site, stored);
     } else {
@@ -107,12 +105,12 @@ void WeightWriter::read_dequantized(const plan::WeightSite& site, const Stored& 
     before_[site.node].push_back(std::move(cast));
     output = narrow;
   }
-  node_at(graph_, site.node)->inputs[site.input] = output;
+  node_at(site.node).inputs[site.input] = output;
 }
 
 /// The rows of a small table that belong to the rows gathered.
 ValueId WeightWriter::gather_beside(const plan::WeightSite& site, ValueId table, const char* what) {
-  const Node& gather = *node_at(graph_, site.node);
+  const Node& gather = node_at(site.node);
   const std::size_t rank = graph_[site.value].constant->shape().size();
   const ValueId shaped = graph_.add_constant(
       graph_[table].name + "_rows",
@@ -125,7 +123,7 @@ ValueId WeightWriter::gather_beside(const plan::WeightSite& site, ValueId table,
 }
 
 void WeightWriter::gather_integers(const plan::WeightSite& site, const Stored& stored) {
-  const ValueId result = node_at(graph_, site.node)->outputs[0];
+  const ValueId result = node_at(site.node).outputs[0];
   const std::string name = graph_[result].name;
   const ValueId integers = graph_.add_fresh(name + "_integers");
   if (stored.axis < 0) {
@@ -150,7 +148,7 @@ void WeightWriter::gather_integers(const plan::WeightSite& site, const Stored& s
     const ValueId scale = gather_beside(site, stored.scale, "scale");
     after_[site.node].push_back(make("Mul", {steps, scale}, result));
   }
-  Node& gather = *node_at(graph_, site.node);
+  Node& gather = node_at(site.node);
   gather.inputs[0] = stored.integers;
   gather.outputs[0] = integers;
 }

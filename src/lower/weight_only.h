@@ -16,6 +16,8 @@ namespace quench::lower {
 class WeightWriter {
  public:
   explicit WeightWriter(Model& model);
+  WeightWriter(const WeightWriter&) = delete;
+  WeightWriter& operator=(const WeightWriter&) = delete;
 
   /// The readers named by `sites`, all of one value, read `weight` from now on. The float constant
   /// is given up where nothing else reads it.
@@ -23,7 +25,7 @@ class WeightWriter {
   /// Puts the new nodes in their places, drops what is unused and raises the opset as needed.
   void finish();
 
- private:
+ protected:
   struct Stored {
     ValueId integers = kNoValue;
     ValueId scale = kNoValue;
@@ -33,19 +35,25 @@ class WeightWriter {
     DType dtype = DType::Float32;  ///< of the float constant
   };
   Stored store(ValueId value, const quant::QuantWeight& weight);
+  /// Drops the float constant unless others than so many readers want it.
   void give_up(ValueId value, std::size_t readers);
-  void read_dequantized(const plan::WeightSite& site, const Stored& stored);
-  void gather_integers(const plan::WeightSite& site, const Stored& stored);
-  ValueId gather_beside(const plan::WeightSite& site, ValueId table, const char* what);
+  /// A node with a name of its own.
   Node make(std::string op_type, std::vector<ValueId> inputs, ValueId output);
+  Node& node_at(NodeId id) { return graph_.nodes[static_cast<std::size_t>(id)]; }
 
   Model& model_;
   Graph& graph_;
+  std::map<NodeId, std::vector<Node>> before_;
+  std::map<NodeId, std::vector<Node>> after_;
+
+ private:
+  void read_dequantized(const plan::WeightSite& site, const Stored& stored);
+  void gather_integers(const plan::WeightSite& site, const Stored& stored);
+  ValueId gather_beside(const plan::WeightSite& site, ValueId table, const char* what);
+
   Uses uses_;
   std::set<std::string> captured_;
   std::set<std::string> names_;
-  std::map<NodeId, std::vector<Node>> before_;
-  std::map<NodeId, std::vector<Node>> after_;
   std::int64_t opset_ = 13;
 };
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products whose activations are quantised while the model runs.
+#pragma once
+
+#include "lower/weight_only.h"
+
+namespace quench::lower {
+
+/// What shares a grid among the activations of a product.
+enum class ActivationGrids { Layer, Row };
+
+/// Why a product stays in float, or "".
+std::string refuse_dynamic(const Graph& graph, const plan::WeightSite& site);
+/// The weight as inputs x outputs, whatever the node makes of it.
+Tensor product_matrix(const Graph& graph, const plan::WeightSite& site);
+
+/// Rewrites products to DynamicQuantizeLinear, MatMulInteger, Cast and Mul, in the form that ONNX
+/// Runtime fuses; a grid for each row is spelt out, because no operator makes one.
+class DynamicWriter : public WeightWriter {
+ public:
+  /// `products` are all the sites that `multiply` will be called for: readers of one activation
+  /// share its integers.
+  DynamicWriter(Model& model, ActivationGrids grids, const std::vector<plan::WeightSite>& products);
+
+  /// `weight` holds int8 without zero points, laid out as `product_matrix`.
+  void multiply(const std::vector<plan::WeightSite>& sites, const quant::QuantWeight& weight);
+
+ private:
+  struct Integers {
+    ValueId integers = kNoValue;
+    ValueId scale = kNoValue;
+    ValueId zero_point = kNoValue;
+  };
+  const Integers& quantized(ValueId activation);
+  Integers by_layer(ValueId activation, std::vector<Node>& nodes);
+  Integers by_row(ValueId activation, std::vector<Node>& nodes);
+  void rewrite(const plan::WeightSite& site, ValueId integers, const Tensor& scale);
+
+  ActivationGrids grids_;
+  std::map<ValueId, NodeId> first_reader_;
+  std::map<ValueId, Integers> quantized_;
+};
+
+}  // namespace quench::lower
