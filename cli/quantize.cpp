@@ -33,7 +33,8 @@ struct QuantizeFlags {
   bool per_layer = false;
   bool no_bias_correction = false;
   bool per_channel = false;
-  bool bias_correction = false;
+  std::string bias_correction;
+  std::string equalize;
   std::vector<std::string> shapes;
   std::optional<std::int64_t> min_weight_size;
   std::optional<std::int64_t> min_weight_channel;
@@ -44,16 +45,33 @@ struct QuantizeFlags {
   CommonFlags common;
 };
 
+void apply_tuning(const QuantizeFlags& flags, QuantizeOptions& options) {
+  static const std::map<std::string, BiasCorrection> corrections = {{"fast", BiasCorrection::Fast},
+                                                                    {"full", BiasCorrection::Full},
+                                                                    {"auto", BiasCorrection::Auto}};
+  static const std::map<std::string, Equalization> equalizations = {
+      {"never", Equalization::Never},
+      {"always", Equalization::Always},
+      {"auto", Equalization::Auto}};
+  if (!flags.bias_correction.empty()) {
+    options.bias_correction = flags.bias_correction != "none";
+    options.weight.bias_correction = options.bias_correction;
+    if (options.bias_correction) options.correction = corrections.at(flags.bias_correction);
+  }
+  if (!flags.equalize.empty()) options.equalization = equalizations.at(flags.equalize);
+}
+
 QuantizeOptions options_of(const QuantizeFlags& flags) {
   QuantizeOptions options;
   if (!flags.config.empty()) options = read_config(flags.config);
   options.data = data_options(flags.data, options.data);
   options.statistics = flags.statistics;
   options.batch = flags.batch;
-  if (flags.no_bias_correction || flags.bias_correction) {
-    options.bias_correction = flags.bias_correction;
-    options.weight.bias_correction = flags.bias_correction;
+  if (flags.no_bias_correction) {
+    options.bias_correction = false;
+    options.weight.bias_correction = false;
   }
+  apply_tuning(flags, options);
   if (!flags.shapes.empty()) options.input_shapes = parse_shapes("--shape", flags.shapes);
   if (flags.min_weight_size) options.min_quant_weight_size = *flags.min_weight_size;
   if (flags.min_weight_channel) options.min_quant_weight_channel = *flags.min_weight_channel;
@@ -76,6 +94,7 @@ Json report_json(const QuantizeReport& report) {
                {"integer_nodes", report.integer_nodes},
                {"pass_through_nodes", report.pass_through_nodes},
                {"corrected_layers", report.corrected_layers},
+               {"equalized_groups", report.equalized_groups},
                {"bytes_before", report.bytes_before},
                {"bytes_after", report.bytes_after},
                {"seconds", report.seconds},
@@ -111,6 +130,10 @@ void print_report(const QuantizeReport& report) {
   table.row({"nodes in float", grouped(static_cast<std::int64_t>(report.float_layers.size()))});
   table.row(
       {"layers with corrected bias", grouped(static_cast<std::int64_t>(report.corrected_layers))});
+  if (report.equalized_groups > 0) {
+    table.row({"groups of equalised channels",
+               grouped(static_cast<std::int64_t>(report.equalized_groups))});
+  }
   table.row({"size before, bytes", grouped(report.bytes_before)});
   table.row({"size after, bytes", grouped(report.bytes_after)});
   table.row({"samples calibrated with", grouped(report.calibration_samples)});
@@ -203,9 +226,17 @@ Command setup_quantize(CLI::App& root) {
       ->excludes(layer);
   CLI::Option* leave =
       app->add_flag("--no-bias-correction", flags->no_bias_correction, "Leave biases as they are");
-  app->add_flag("--bias-correction", flags->bias_correction,
-                "Correct biases, whatever --config says")
+  app->add_option("--bias-correction", flags->bias_correction,
+                  "none, fast, full, or auto: full where a layer's SQNR is below 20 dB")
+      ->check(CLI::IsMember({"none", "fast", "full", "auto"}))
+      ->expected(0, 1)
+      ->default_str("auto")
+      ->type_name("KIND")
       ->excludes(leave);
+  app->add_option("--equalize", flags->equalize,
+                  "Scale channels between layers: never, always, or auto: where it helps")
+      ->check(CLI::IsMember({"never", "always", "auto"}))
+      ->type_name("WHEN");
   add_weight_flags(*app, flags->weights);
   app->add_option("--format", flags->format, "qdq or qoperator")
       ->check(CLI::IsMember({"qdq", "qoperator"}))

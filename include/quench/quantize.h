@@ -16,6 +16,19 @@
 
 namespace quench {
 
+/// How biases make up for the mean error of their layers.
+enum class BiasCorrection {
+  Fast,  ///< from the rounding of weights and the mean of what each layer reads
+  Full,  ///< layer by layer, each behind quantised and corrected ones
+  Auto,  ///< fast, and full where the SQNR of a layer is below 20 dB
+};
+/// Whether channels between layers are scaled to fit one grid.
+enum class Equalization {
+  Never,
+  Always,
+  Auto,  ///< where held-out samples get nearer to the float model
+};
+
 /// How `quantize` works.
 struct QuantizeOptions {
   QuantType type = QuantType::Full;
@@ -29,6 +42,8 @@ struct QuantizeOptions {
   std::int64_t batch = 8;
   std::int64_t held_out = 16;  ///< at most this many samples, and a fifth, are kept to judge by
   bool bias_correction = true;
+  BiasCorrection correction = BiasCorrection::Auto;
+  Equalization equalization = Equalization::Auto;
   std::int64_t correction_samples = 32;
   bool qoperator = false;                     ///< QLinearConv and its like instead of Q/DQ
   std::map<std::string, Shape> input_shapes;  ///< set before anything else, by input
@@ -65,6 +80,7 @@ struct QuantizeReport {
   std::int64_t bytes_before = 0;
   std::int64_t bytes_after = 0;
   std::size_t corrected_layers = 0;
+  std::size_t equalized_groups = 0;  ///< sets of values whose channels were scaled
   std::vector<OutputScores> outputs;  ///< against the float model, on samples not calibrated with
   std::vector<LayerScore> layers;     ///< of integer nodes, in the order in which they run
   std::vector<WeightChoice> weights;  ///< of weight-only and dynamic quantisation

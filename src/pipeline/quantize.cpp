@@ -11,12 +11,11 @@
 #include "calibrate/collect.h"
 #include "calibrate/tally.h"
 #include "passes/run.h"
+#include "pipeline/quantize_job.h"
 #include "pipeline/quantize_steps.h"
-#include "pipeline/random_inputs.h"
-#include "pipeline/scoring.h"
 #include "pipeline/small_layers.h"
+#include "pipeline/tuning.h"
 #include "pipeline/weight.h"
-#include "tune/bias_correction.h"
 
 namespace quench {
 namespace {
@@ -26,101 +25,16 @@ using Clock = std::chrono::steady_clock;
 /// Fewer calibration samples than this are worth a warning.
 constexpr std::int64_t kFewSamples = 10;
 
-/// Which samples calibrate and which judge.
-struct Split {
-  std::int64_t calibrate = 0;
-  std::int64_t judge = 0;
-};
-
 /// Both parts are whole batches of a model whose batch is fixed.
 Split split(std::int64_t samples, std::int64_t held_out, std::int64_t batch) {
   const std::int64_t judge = std::min(held_out, samples / 5) / batch * batch;
   return {.calibrate = (samples - judge) / batch * batch, .judge = judge};
 }
 
-std::vector<Value> model_inputs(const Graph& graph) {
-  std::vector<Value> inputs;
-  for (const ValueId id : graph.inputs) {
-    if (!graph[id].constant) inputs.push_back(graph[id]);
-  }
-  return inputs;
+bool has_integer_nodes(const QuantPlan& plan) {
+  return std::ranges::any_of(
+      plan.nodes, [](const NodePlan& node) { return node.kind == NodePlan::Kind::Integer; });
 }
-
-bool fixed_batch(const std::vector<Value>& inputs) {
-  return std::ranges::any_of(inputs, [](const Value& value) {
-    return value.type.shape && !value.type.shape->empty() && value.type.shape->front().known();
-  });
-}
-
-/// How many samples a run takes at least: the batch of a model that fixes it, else one.
-std::int64_t run_size(const SampleSource& source, const std::vector<Value>& inputs) {
-  return source.batchable() ? std::max<std::int64_t>(1, effective_batch(inputs, 1)) : 1;
-}
-
-/// Samples [first, first + count) put together along the first dimension.
-TensorMap read_together(SampleSource& source, std::int64_t first, std::int64_t count) {
-  std::vector<Sample> samples;
-  for (std::int64_t i = 0; i < count; ++i) samples.push_back(source.read(first + i));
-  if (count == 1) return samples.front().inputs;
-  TensorMap result;
-  for (const auto& [name, one] : samples.front().inputs) {
-    Shape shape = one.shape();
-    shape[0] = count;
-    Tensor whole = Tensor::zeros(one.dtype(), shape);
-    auto bytes = whole.mutable_bytes();
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      const auto part = samples[i].inputs.at(name).bytes();
-      std::ranges::copy(part, bytes.begin() + static_cast<std::ptrdiff_t>(i * part.size()));
-    }
-    result[name] = std::move(whole);
-  }
-  return result;
-}
-
-/// Cosine, SQNR and agreement of two models' outputs, sample by sample.
-std::vector<OutputScores> judge(const Model& reference, const Model& quantised,
-                                SampleSource& source, const Split& parts, const Context& context) {
-  if (parts.judge == 0) return {};
-  Session expected(reference, {}, context);
-  Session actual(quantised, {}, context);
-  std::vector<ScoreCard> cards;
-  for (const Value& output : expected.outputs()) {
-    if (info(output.type.dtype).is_float) {
-      cards.emplace_back(output.name, std::vector<std::string>{"cosine", "sqnr", "agreement"});
-    }
-  }
-  const std::int64_t batch = run_size(source, expected.inputs());
-  for (std::int64_t i = 0; i < parts.judge; i += batch) {
-    context.check_cancelled();
-    const TensorMap inputs = read_together(source, parts.calibrate + i, batch);
-    const TensorMap want = expected.run(inputs);
-    const TensorMap got = actual.run(inputs);
-    for (ScoreCard& card : cards) card.add(got.at(card.output()), want.at(card.output()));
-    context.report("judging", i + batch, parts.judge);
-  }
-  std::vector<OutputScores> scores;
-  for (const ScoreCard& card : cards) scores.push_back(card.scores());
-  return scores;
-}
-
-double worst_cosine(const std::vector<OutputScores>& outputs) {
-  double worst = 1;
-  for (const OutputScores& each : outputs) {
-    const auto found = each.scores.find("cosine");
-    if (found != each.scores.end()) worst = std::min(worst, found->second);
-  }
-  return worst;
-}
-
-/// The state of one job between its steps.
-struct Job {
-  Model model;
-  QuantPlan plan;
-  StatisticMap statistics;
-  QuantSolution solution;
-  std::unique_ptr<SampleSource> source;
-  Split parts;
-};
 
 Job start(const std::string& model_path, const QuantizeOptions& options, const Context& context) {
   Job job;
@@ -159,29 +73,6 @@ void gather(Job& job, const QuantizeOptions& options, const Context& context) {
                          {.batch = options.batch, .count = job.parts.calibrate}, context);
 }
 
-/// Keeps the corrected biases only where they bring the outputs nearer.
-Model tuned(Job& job, const QuantizeOptions& options, const Context& context,
-            QuantizeReport& report) {
-  Model plain = insert_qdq(job.model, job.plan, job.solution);
-  report.outputs = job.source ? judge(job.model, plain, *job.source, job.parts, context)
-                              : std::vector<OutputScores>();
-  const bool possible = options.bias_correction && job.source && job.parts.calibrate > 0 &&
-                        !fixed_batch(model_inputs(job.model.graph)) && job.source->batchable();
-  if (!possible) return plain;
-  const std::int64_t count = std::min(job.parts.calibrate, options.correction_samples);
-  Model corrected = job.model;
-  const TensorMap samples = read_together(*job.source, 0, count);
-  const std::size_t layers =
-      tune::correct_biases(corrected, job.plan, job.solution, samples, context);
-  if (layers == 0) return plain;
-  Model better = insert_qdq(corrected, job.plan, job.solution);
-  const auto scores = judge(job.model, better, *job.source, job.parts, context);
-  if (!scores.empty() && worst_cosine(scores) < worst_cosine(report.outputs)) return plain;
-  report.outputs = scores;
-  report.corrected_layers = layers;
-  return better;
-}
-
 }  // namespace
 
 Model prepare_for_quantization(Model model) {
@@ -211,13 +102,15 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
   const auto began = Clock::now();
   QuantizeReport report;
   Job job = start(model_path, options, context);
-  note_decisions(job.model, job.plan, report);
   report.warnings = options.notes;
-  if (report.integer_nodes == 0) {
+  if (!has_integer_nodes(job.plan)) {
     fail(ErrorKind::Unsupported, "no layer of '{}' can be quantised for target '{}'", model_path,
          options.config.target);
   }
   { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
+  const Judge judge(job, context);
+  equalize_channels(job, judge, options, context, report);
+  note_decisions(job.model, job.plan, report);
   gather(job, options, context);
   warn_of_values(job.statistics, report);
   if (job.source && job.parts.calibrate < kFewSamples) {
@@ -228,7 +121,8 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
   }
   job.solution =
       calibrate::solve(job.model, job.plan, job.statistics, options.config.custom_observers);
-  Model quantised = tuned(job, options, context, report);
+  Model quantised = with_biases(job, judge, options, context, report);
+  report.outputs = judge.scores(quantised);
   if (options.qoperator) quantised = to_qoperator(quantised);
   save(quantised, out_path);
   report.calibration_samples = job.source ? job.parts.calibrate : 0;

@@ -5,62 +5,37 @@
 #include "tune/bias_correction.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/format.h"
 #include "quench/lower.h"
+#include "tune/bias_layers.h"
 
 namespace quench::tune {
 namespace {
 
-/// A layer whose bias may move: a constant bias, or none yet.
-struct Layer {
-  NodeId node = -1;
-  std::string output;
-  std::size_t rank = 0;  ///< of the output
-};
-
-bool is_weighted(const Node& node) {
-  constexpr std::array kOps = {"Conv", "Gemm", "MatMul", "ConvTranspose"};
-  return std::ranges::find(kOps, node.op_type) != kOps.end();
-}
-
-std::vector<Layer> find_layers(const Model& model, const QuantPlan& plan) {
-  std::vector<Layer> layers;
-  for (const WeightPlan& weight : plan.weights) {
-    const Node& node = model.graph.nodes[static_cast<std::size_t>(weight.node)];
-    const ValueId out = node.outputs.at(0);
-    const bool fixed_bias =
-        node.input(2) == kNoValue || model.graph.constant(node.input(2)) != nullptr;
-    if (weight.input != 1 || !is_weighted(node) || node.op_type == "MatMul" || !fixed_bias ||
-        !model.graph[out].type.shape) {
-      continue;
-    }
-    layers.push_back({.node = weight.node,
-                      .output = model.graph[out].name,
-                      .rank = model.graph[out].type.shape->size()});
-  }
-  return layers;
-}
+using Layers = std::vector<BiasLayer>;
 
 /// Every axis but the channels'.
-std::vector<std::int64_t> mean_axes(std::size_t rank) {
-  std::vector<std::int64_t> axes = {0};
-  for (std::size_t i = 2; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
+std::vector<std::int64_t> mean_axes(const BiasLayer& layer) {
+  std::vector<std::int64_t> axes;
+  for (std::size_t i = 0; i < layer.rank; ++i) {
+    if (i != layer.channel_axis()) axes.push_back(static_cast<std::int64_t>(i));
+  }
   return axes;
 }
 
-std::string mean_name(const Layer& layer) { return layer.output + "/quench_mean"; }
-std::string shift_name(const Layer& layer) { return layer.output + "/quench_shift"; }
+std::string mean_name(const BiasLayer& layer) { return layer.output + "/quench_mean"; }
+std::string target_name(const BiasLayer& layer) { return layer.output + "/quench_target"; }
+std::string shift_name(const BiasLayer& layer) { return layer.output + "/quench_shift"; }
 
-Node mean_node(Model& model, ValueId source, const Layer& layer) {
+Node mean_node(Model& model, ValueId source, const BiasLayer& layer) {
   constexpr std::int64_t kAxesAreAnInput = 18;
   Graph& graph = model.graph;
   Node node;
   node.op_type = "ReduceMean";
   node.inputs = {source};
   node.outputs = {graph.add_fresh(mean_name(layer))};
-  const std::vector<std::int64_t> axes = mean_axes(layer.rank);
+  const std::vector<std::int64_t> axes = mean_axes(layer);
   if (model.opset() < kAxesAreAnInput) {
     node.set("axes", axes);
   } else {
@@ -81,80 +56,81 @@ Node binary(std::string op, ValueId a, ValueId b, ValueId out) {
   return node;
 }
 
-TensorMap float_means(const Model& model, const std::vector<Layer>& layers,
-                      const TensorMap& samples, const Context& context) {
+/// The float model with the mean of each layer's output as an output of its own.
+Model measuring(const Model& model, const Layers& layers) {
   Model measured = model;
-  std::vector<std::string> wanted;
-  for (const Layer& layer : layers) {
-    Graph& graph = measured.graph;
+  Graph& graph = measured.graph;
+  for (const BiasLayer& layer : layers) {
     Node mean = mean_node(measured, graph.find(layer.output), layer);
     graph.nodes.push_back(std::move(mean));
     graph.outputs.push_back(graph.nodes.back().outputs[0]);
-    wanted.push_back(mean_name(layer));
   }
-  return Session(std::move(measured), {}, context).run(samples, wanted);
+  return measured;
 }
 
-/// Behind the node that makes the layer's output: mean, shift, shifted output for all readers.
-void add_shift(Model& model, const Layer& layer, const Tensor& target) {
+/// Behind the node that makes the layer's output: mean, shift to the mean that the caller feeds,
+/// shifted output for all readers.
+void add_shift(Model& model, const BiasLayer& layer) {
   Graph& graph = model.graph;
   const ValueId out = graph.find(layer.output);
   const auto maker = std::ranges::find_if(graph.nodes, [&](const Node& node) {
     return std::ranges::find(node.outputs, out) != node.outputs.end();
   });
-  if (maker == graph.nodes.end()) return;
+  if (maker == graph.nodes.end()) {
+    fail(ErrorKind::Internal, "the quantised model does not make '{}'", layer.output);
+  }
   const auto place = maker - graph.nodes.begin();
   const ValueId shifted = graph.add_fresh(layer.output + "/quench_shifted", graph[out].type);
   replace_uses(graph, out, shifted);
   Node mean = mean_node(model, out, layer);
   const ValueId shift = graph.add_fresh(shift_name(layer));
-  Node difference = binary("Sub", graph.add_constant(layer.output + "/quench_target", target),
-                           mean.outputs[0], shift);
+  const ValueId target = graph.add_fresh(
+      target_name(layer), ValueType::tensor(DType::Float32, std::vector<Dim>(layer.rank, Dim{})));
+  graph.inputs.push_back(target);
+  Node difference = binary("Sub", target, mean.outputs[0], shift);
   Node sum = binary("Add", out, shift, shifted);
   const auto at = graph.nodes.begin() + place + 1;
   graph.nodes.insert(at, {std::move(mean), std::move(difference), std::move(sum)});
   graph.outputs.push_back(shift);
 }
 
-TensorMap shifts_of(const Model& model, const QuantPlan& plan, const QuantSolution& solution,
-                    const std::vector<Layer>& layers, const TensorMap& targets,
-                    const TensorMap& samples, const Context& context) {
-  Model quantised = insert_qdq(model, plan, solution);
-  std::vector<std::string> wanted;
-  for (const Layer& layer : layers) {
-    add_shift(quantised, layer, targets.at(mean_name(layer)));
-    wanted.push_back(shift_name(layer));
-  }
-  return Session(std::move(quantised), {}, context).run(samples, wanted);
+std::vector<std::string> names_of(const Layers& layers, std::string (*name)(const BiasLayer&)) {
+  std::vector<std::string> names;
+  for (const BiasLayer& layer : layers) names.push_back(name(layer));
+  return names;
 }
 
-void move_bias(Model& model, const Layer& layer, const Tensor& shift) {
-  Graph& graph = model.graph;
-  Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
-  std::vector<float> bias = to_float(shift);
-  if (const Tensor* old = graph.constant(node.input(2))) {
-    const std::vector<float> before = to_float(*old);
-    const float beta = node.op_type == "Gemm" ? node.get_float("beta", 1.0F) : 1.0F;
-    for (std::size_t i = 0; i < bias.size(); ++i) {
-      bias[i] += beta * before[before.size() == 1 ? 0 : i];
-    }
-  }
-  if (node.op_type == "Gemm") node.set("beta", 1.0F);
-  const auto count = static_cast<std::int64_t>(bias.size());
-  node.inputs.resize(3, kNoValue);
-  node.inputs[2] = graph.add_constant(layer.output + "/bias",
-                                      Tensor::of<float>({count}, std::span<const float>(bias)));
+void add_to(std::vector<double>& sums, const Tensor& tensor) {
+  const std::vector<float> numbers = to_float(tensor);
+  sums.resize(numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) sums[i] += static_cast<double>(numbers[i]);
 }
 
 }  // namespace
 
 std::size_t correct_biases(Model& model, const QuantPlan& plan, const QuantSolution& solution,
-                           const TensorMap& samples, const Context& context) {
-  const std::vector<Layer> layers = find_layers(model, plan);
-  if (layers.empty()) return 0;
-  const TensorMap targets = float_means(model, layers, samples, context);
-  const TensorMap shifts = shifts_of(model, plan, solution, layers, targets, samples, context);
-  for (const Layer& layer : layers) move_bias(model, layer, shifts.at(shift_name(layer)));
+                           std::span<const TensorMap> runs, const Context& context) {
+  const Layers layers = find_bias_layers(model, plan);
+  if (layers.empty() || runs.empty()) return 0;
+  Model shifting = insert_qdq(model, plan, solution);
+  for (const BiasLayer& layer : layers) add_shift(shifting, layer);
+  Session measured(measuring(model, layers), {}, context);
+  Session shifted(std::move(shifting), {}, context);
+  const std::vector<std::string> means = names_of(layers, mean_name);
+  const std::vector<std::string> shifts = names_of(layers, shift_name);
+  std::vector<std::vector<double>> sums(layers.size());
+  for (const TensorMap& run : runs) {
+    context.check_cancelled();
+    const TensorMap targets = measured.run(run, means);
+    TensorMap feeds = run;
+    for (const BiasLayer& layer : layers) feeds[target_name(layer)] = targets.at(mean_name(layer));
+    const TensorMap found = shifted.run(feeds, shifts);
+    for (std::size_t i = 0; i < layers.size(); ++i) add_to(sums[i], found.at(shifts[i]));
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    for (double& each : sums[i]) each /= static_cast<double>(runs.size());
+    move_bias(model, layers[i], sums[i]);
+  }
   return layers.size();
 }
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of a quantisation between its steps, and how it reads samples.
+#pragma once
+
+#include <memory>
+
+#include "quench/quantize.h"
+
+namespace quench {
+
+/// Which samples calibrate and which judge: the first ones, and those behind them.
+struct Split {
+  std::int64_t calibrate = 0;
+  std::int64_t judge = 0;
+};
+
+/// The state of one job between its steps.
+struct Job {
+  Model model;
+  QuantPlan plan;
+  StatisticMap statistics;
+  QuantSolution solution;
+  std::unique_ptr<SampleSource> source;
+  Split parts;
+};
+
+std::vector<Value> model_inputs(const Graph& graph);
+/// How many samples a run takes at least: the batch of a model that fixes it, else one.
+std::int64_t run_size(const SampleSource& source, const std::vector<Value>& inputs);
+/// Samples [first, first + count) put together along the first dimension.
+TensorMap read_together(SampleSource& source, std::int64_t first, std::int64_t count);
+/// Samples [first, first + count) in runs of at most `most`, or of the size that the model fixes.
+std::vector<TensorMap> read_runs(const Job& job, std::int64_t first, std::int64_t count,
+                                 std::int64_t most);
+
+}  // namespace quench

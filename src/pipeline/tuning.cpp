@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Equalisation and bias correction, tried and judged.
+#include "pipeline/tuning.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "calibrate/collect.h"
+#include "pipeline/quantize_steps.h"
+#include "pipeline/small_layers.h"
+#include "tune/bias_correction.h"
+#include "tune/equalize.h"
+
+namespace quench {
+namespace {
+
+/// Below this SQNR, in dB, a layer is worth the full correction.
+constexpr double kPoorLayer = 20;
+/// Equalisation must leave float outputs alone: their SQNR, in dB.
+constexpr double kSameFloat = 60;
+/// Samples that a trial reads, and those of one run.
+constexpr std::int64_t kTrialSamples = 16;
+constexpr std::int64_t kTrialRun = 4;
+
+std::vector<TensorMap> trial_runs(const Job& job) {
+  const std::int64_t count = std::min(job.parts.calibrate, kTrialSamples);
+  return read_runs(job, 0, count, kTrialRun);
+}
+
+/// How near a model comes to float when it is calibrated with a few samples.
+double trial(const Model& model, const QuantPlan& plan, const Job& job, const Judge& judge,
+             const QuantizeOptions& options, const Context& context) {
+  const StatisticMap statistics = calibrate::collect(
+      model, observed_values(plan), *job.source,
+      {.batch = options.batch, .count = std::min(job.parts.calibrate, kTrialSamples)}, context);
+  const QuantSolution solution =
+      calibrate::solve(model, plan, statistics, options.config.custom_observers);
+  return judge.sqnr(insert_qdq(model, plan, solution));
+}
+
+/// A quantised model and how good it is.
+struct Candidate {
+  Model model;
+  std::size_t corrected_layers = 0;
+  double sqnr = -std::numeric_limits<double>::infinity();
+};
+
+class BiasTuner {
+ public:
+  BiasTuner(const Job& job, const Judge& judge, const QuantizeOptions& options,
+            const Context& context)
+      : job_(job), judge_(judge), options_(options), context_(context) {}
+
+  Candidate run() const {
+    Candidate best = judged(job_.model, 0);
+    if (!options_.bias_correction || !job_.source || job_.parts.calibrate == 0) return best;
+    if (options_.correction != BiasCorrection::Full) {
+      Model biased = job_.model;
+      const std::size_t layers =
+          tune::correct_biases_fast(biased, job_.plan, job_.solution, trial_runs(job_), context_);
+      keep_better(best, judged(biased, layers));
+    }
+    if (wants_full(best)) {
+      const std::int64_t count = std::min(job_.parts.calibrate, options_.correction_samples);
+      Model biased = job_.model;
+      const std::size_t layers = tune::correct_biases(biased, job_.plan, job_.solution,
+                                                      read_runs(job_, 0, count, count), context_);
+      keep_better(best, judged(biased, layers));
+    }
+    return best;
+  }
+
+ private:
+  Candidate judged(const Model& model, std::size_t layers) const {
+    Candidate candidate{.model = insert_qdq(model, job_.plan, job_.solution),
+                        .corrected_layers = layers};
+    if (judge_.able()) candidate.sqnr = judge_.sqnr(candidate.model);
+    return candidate;
+  }
+
+  /// With nothing to judge by, a correction is trusted.
+  void keep_better(Candidate& best, Candidate other) const {
+    if (!judge_.able() || other.sqnr > best.sqnr) best = std::move(other);
+  }
+
+  bool wants_full(const Candidate& best) const {
+    if (options_.correction != BiasCorrection::Auto || !judge_.able()) {
+      return options_.correction != BiasCorrection::Fast;
+    }
+    return !tune::poor_layers(job_.model, best.model, job_.plan, judge_.few_runs(), kPoorLayer,
+                              context_)
+                .empty();
+  }
+
+  const Job& job_;
+  const Judge& judge_;
+  const QuantizeOptions& options_;
+  const Context& context_;
+};
+
+}  // namespace
+
+void equalize_channels(Job& job, const Judge& judge, const QuantizeOptions& options,
+                       const Context& context, QuantizeReport& report) {
+  // Statistics from a file are those of the model as it is.
+  if (!judge.able() || !options.statistics.empty()) return;
+  if (options.equalization == Equalization::Never) return;
+  Model scaled = job.model;
+  const tune::Equalized done = tune::equalize(scaled, job.plan, trial_runs(job), context);
+  if (done.groups == 0 || judge.sqnr(scaled) < kSameFloat) return;
+  QuantConfig config = without_small_layers(scaled.graph, options);
+  config.skip_quant_node.insert(config.skip_quant_node.end(), done.float_nodes.begin(),
+                                done.float_nodes.end());
+  QuantPlan plan = make_plan(scaled, config);
+  const bool better = options.equalization == Equalization::Always ||
+                      trial(scaled, plan, job, judge, options, context) >
+                          trial(job.model, job.plan, job, judge, options, context);
+  if (!better) return;
+  job.model = std::move(scaled);
+  job.plan = std::move(plan);
+  report.equalized_groups = done.groups;
+}
+
+Model with_biases(const Job& job, const Judge& judge, const QuantizeOptions& options,
+                  const Context& context, QuantizeReport& report) {
+  Candidate best = BiasTuner(job, judge, options, context).run();
+  report.corrected_layers = best.corrected_layers;
+  return std::move(best.model);
+}
+
+}  // namespace quench

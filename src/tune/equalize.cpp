@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the scales of each group and writes them into the model.
+#include "tune/equalize.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "passes/layer.h"
+#include "tune/channel_stats.h"
+#include "tune/scale_groups.h"
+
+namespace quench::tune {
+namespace {
+
+constexpr double kActivationSteps = 255;
+constexpr double kWeightSteps = 127;
+/// What a Clip would cut is left this much room above what the samples reached.
+constexpr double kHeadroom = 1.05;
+/// Scales that all lie this near to one another are not worth a change.
+constexpr double kWorth = 1.05;
+
+using Scales = std::vector<double>;
+
+/// A layer's weight with the channels that each element joins.
+class Weight {
+ public:
+  Weight(Model& model, const Node& node)
+      : rewriter_(model.graph, model, options_),
+        layer_(*passes::layer_of(rewriter_, node)),
+        tensor_(*model.graph.constant(node.inputs[1])),
+        map_(node, layer_, tensor_),
+        numbers_(passes::to_doubles(tensor_)) {}
+
+  const passes::Layer& layer() const { return layer_; }
+  /// Calls visit(value, channels).
+  template <typename Visit>
+  void for_each(const Visit& visit) {
+    map_.for_each([&](std::size_t i, passes::WeightMap::Channels at) { visit(numbers_[i], at); });
+  }
+  std::optional<Tensor> rounded() const {
+    return passes::rounded(numbers_, tensor_.shape(), tensor_.dtype());
+  }
+
+ private:
+  passes::PassOptions options_;
+  passes::Rewriter rewriter_;
+  passes::Layer layer_;
+  const Tensor& tensor_;
+  passes::WeightMap map_;
+  std::vector<double> numbers_;
+};
+
+/// What is known of a group's channels.
+struct Facts {
+  Scales reach;        ///< the largest magnitude
+  Scales mean_square;  ///< of what the layers read
+  double most = 0;     ///< of `reach`
+};
+
+class Equalizer {
+ public:
+  Equalizer(Model& model, const QuantPlan& plan) : model_(model), plan_(plan) {}
+
+  Equalized run(std::span<const TensorMap> batches, const Context& context) {
+    const std::vector<ScaleGroup> groups = find_scale_groups(model_);
+    std::vector<std::string> names;
+    for (const ScaleGroup& group : groups) {
+      for (const ValueId id : group.values) names.push_back(model_.graph[id].name);
+    }
+    if (names.empty()) return {};
+    stats_ = channel_stats(model_, names, batches, context);
+    Equalized result;
+    for (const ScaleGroup& group : groups) {
+      const Scales scales = choose(group);
+      if (!scales.empty() && apply(group, scales)) ++result.groups;
+    }
+    insert_gates(result);
+    return result;
+  }
+
+ private:
+  const Node& node(NodeId id) const { return model_.graph.nodes[static_cast<std::size_t>(id)]; }
+
+  bool per_channel(NodeId id) const {
+    const auto found = std::ranges::find_if(plan_.weights, [&](const WeightPlan& weight) {
+      return weight.node == id && weight.input == 1;
+    });
+    return found == plan_.weights.end() || found->spec.axis >= 0;
+  }
+
+  bool has_grid(ValueId id) const {
+    const auto found = plan_.values.find(model_.graph[id].name);
+    return found != plan_.values.end() && found->second.kind != ValuePlan::Kind::Float;
+  }
+
+  Facts facts(const ScaleGroup& group) const {
+    const auto count = static_cast<std::size_t>(group.channels);
+    Facts facts{.reach = Scales(count, 0.0), .mean_square = Scales(count, 0.0)};
+    for (const ValueId id : group.values) {
+      const auto found = stats_.find(model_.graph[id].name);
+      if (found == stats_.end() || !has_grid(id)) continue;
+      for (std::size_t c = 0; c < count; ++c) {
+        facts.reach[c] = std::max(facts.reach[c], found->second.abs_max[c]);
+        facts.mean_square[c] = std::max(facts.mean_square[c], found->second.mean_square[c]);
+      }
+    }
+    facts.most = *std::ranges::max_element(facts.reach);
+    return facts;
+  }
+
+  Scales choose(const ScaleGroup& group) const {
+    const Facts known = facts(group);
+    if (!(known.most > 0)) return {};
+    const bool by_channel =
+        std::ranges::all_of(group.readers, [&](NodeId id) { return per_channel(id); });
+    Scales scales = by_channel ? by_noise(group, known) : by_weights(group);
+    for (std::size_t c = 0; c < scales.size(); ++c) {
+      if (!std::isfinite(scales[c]) || scales[c] <= 0 || known.reach[c] == 0) scales[c] = 1;
+      if (std::isinf(group.ceiling)) continue;
+      const double least = kHeadroom * known.reach[c] / group.ceiling;
+      scales[c] = least >= 1 ? 1 : std::max(scales[c], least);
+    }
+    const auto [low, high] = std::ranges::minmax_element(scales);
+    return *high / *low < kWorth ? Scales() : scales;
+  }
+
+  /// The error that a layer passes on is a s^2 from the grid of its input and b / s^2 from its
+  /// weights' grids: least at s^4 = b / a.
+  Scales by_noise(const ScaleGroup& group, const Facts& known) const {
+    const auto count = static_cast<std::size_t>(group.channels);
+    Scales from_values(count, 0.0);
+    Scales from_weights(count, 0.0);
+    const double step = known.most / kActivationSteps;
+    for (const NodeId id : group.readers) {
+      Weight weight(model_, node(id));
+      const auto outputs = static_cast<std::size_t>(weight.layer().channels.count);
+      Scales energy(outputs, 0.0);
+      Scales top(outputs, 0.0);
+      std::vector<std::pair<std::size_t, std::size_t>> inputs(outputs, {count, 0});
+      weight.for_each([&](double w, passes::WeightMap::Channels at) {
+        energy[at.out] += w * w * known.mean_square[at.in];
+        top[at.out] = std::max(top[at.out], std::abs(w));
+        inputs[at.out] = {std::min(inputs[at.out].first, at.in),
+                          std::max(inputs[at.out].second, at.in)};
+      });
+      weight.for_each([&](double w, passes::WeightMap::Channels at) {
+        if (!(energy[at.out] > 0)) return;
+        from_values[at.in] += step * step * w * w / energy[at.out];
+        // A grid for one input channel alone grows and shrinks with it.
+        if (inputs[at.out].first == inputs[at.out].second) return;
+        const double grid = top[at.out] / kWeightSteps;
+        from_weights[at.in] += grid * grid * known.mean_square[at.in] / energy[at.out];
+      });
+    }
+    Scales scales(count);
+    for (std::size_t c = 0; c < count; ++c) {
+      const double best = std::pow(from_weights[c] / from_values[c], 0.25);
+      scales[c] = std::clamp(best, std::min(1.0, known.reach[c] / known.most), 1.0);
+    }
+    return scales;
+  }
+
+  /// Equal ranges before and behind: s = sqrt(range of the maker / range of the reader).
+  Scales by_weights(const ScaleGroup& group) const {
+    const auto count = static_cast<std::size_t>(group.channels);
+    Scales made(count, 0.0);
+    Scales read(count, 0.0);
+    for (const NodeId id : group.makers) {
+      Weight(model_, node(id)).for_each([&](double w, passes::WeightMap::Channels at) {
+        made[at.out] = std::max(made[at.out], std::abs(w));
+      });
+    }
+    for (const NodeId id : group.readers) {
+      Weight(model_, node(id)).for_each([&](double w, passes::WeightMap::Channels at) {
+        read[at.in] = std::max(read[at.in], std::abs(w));
+      });
+    }
+    Scales scales(count);
+    for (std::size_t c = 0; c < count; ++c) scales[c] = std::sqrt(made[c] / read[c]);
+    return scales;
+  }
+
+  /// Divides what a layer makes, or multiplies what it reads; false where a number would overflow.
+  bool scale_layer(NodeId id, const Scales& scales, bool output) {
+    Weight weight(model_, node(id));
+    weight.for_each([&](double& w, passes::WeightMap::Channels at) {
+      w = output ? w / scales[at.out] : w * scales[at.in];
+    });
+    std::optional<Tensor> scaled = weight.rounded();
+    if (!scaled) return false;
+    Graph& graph = model_.graph;
+    Node& changed = graph.nodes[static_cast<std::size_t>(id)];
+    if (output && weight.layer().bias != kNoValue) {
+      Scales shift = weight.layer().shift;
+      for (std::size_t c = 0; c < shift.size(); ++c) shift[c] /= scales[c];
+      auto bias = passes::rounded(shift, {static_cast<std::int64_t>(shift.size())},
+                                  graph.constant(weight.layer().bias)->dtype());
+      if (!bias) return false;
+      if (changed.op_type == "Gemm") changed.set("beta", 1.0F);
+      changed.inputs[2] = graph.add_constant(graph[changed.inputs[2]].name, std::move(*bias));
+    }
+    changed.inputs[1] = graph.add_constant(graph[changed.inputs[1]].name, std::move(*scaled));
+    return true;
+  }
+
+  bool apply(const ScaleGroup& group, const Scales& scales) {
+    const std::vector<Node> before = model_.graph.nodes;
+    bool done = true;
+    for (const NodeId id : group.makers) done = done && scale_layer(id, scales, true);
+    for (const NodeId id : group.readers) done = done && scale_layer(id, scales, false);
+    if (!done) {
+      model_.graph.nodes = before;
+      return false;
+    }
+    for (const NodeId id : group.gates) gates_.emplace_back(id, scales);
+    return true;
+  }
+
+  /// Gates are no multiples of what they read: they get it back at its old size.
+  void insert_gates(Equalized& result) {
+    Graph& graph = model_.graph;
+    std::ranges::sort(gates_, std::greater(), [](const auto& each) { return each.first; });
+    for (const auto& [id, scales] : gates_) {
+      Node& gate = graph.nodes[static_cast<std::size_t>(id)];
+      const ValueType type = graph[gate.inputs[0]].type;
+      Shape shape(type.shape->size(), 1);
+      shape[1] = static_cast<std::int64_t>(scales.size());
+      const std::string stem = graph[gate.inputs[0]].name;
+      Node back;
+      back.op_type = "Mul";
+      back.name = format("{}_equalized_{}", stem, id);
+      back.inputs = {gate.inputs[0],
+                     graph.add_constant(stem + "_scales",
+                                        convert(Tensor::of<double>(shape, scales), type.dtype))};
+      back.outputs = {graph.add_fresh(stem + "_unscaled", type)};
+      gate.inputs[0] = back.outputs[0];
+      result.float_nodes.push_back(back.name);
+      graph.nodes.insert(graph.nodes.begin() + id, std::move(back));
+    }
+    compact(graph, {});
+  }
+
+  Model& model_;
+  const QuantPlan& plan_;
+  std::map<std::string, ChannelStats> stats_;
+  std::vector<std::pair<NodeId, Scales>> gates_;
+};
+
+}  // namespace
+
+Equalized equalize(Model& model, const QuantPlan& plan, std::span<const TensorMap> batches,
+                   const Context& context) {
+  Equalizer equalizer(model, plan);
+  Equalized result = equalizer.run(batches, context);
+  infer_types(model);
+  return result;
+}
+
+}  // namespace quench::tune

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fast bias correction: what the rounding of weights adds to a layer's mean output.
+#include <cmath>
+
+#include "passes/layer.h"
+#include "plan/facts.h"
+#include "quench/lower.h"
+#include "tune/bias_correction.h"
+#include "tune/bias_layers.h"
+#include "tune/channel_stats.h"
+
+namespace quench::tune {
+namespace {
+
+/// -(Wq - W) E[x], one number a channel; empty where the layer's input is not known by channel.
+std::vector<double> shift_of(Model& model, const BiasLayer& layer, const QuantParams& grid,
+                             const std::vector<double>& mean) {
+  const Node& node = model.graph.nodes[static_cast<std::size_t>(layer.node)];
+  const passes::PassOptions options;
+  const passes::Rewriter rewriter(model.graph, model, options);
+  const auto known = passes::layer_of(rewriter, node);
+  if (!known) return {};
+  const Tensor& weight = *model.graph.constant(node.inputs[1]);
+  const std::vector<double> before = passes::to_doubles(weight);
+  const std::vector<double> after = passes::to_doubles(fake_quantize(weight, grid));
+  std::vector<double> shift(static_cast<std::size_t>(known->channels.count), 0.0);
+  bool fits = true;
+  passes::WeightMap(node, *known, weight)
+      .for_each([&](std::size_t i, passes::WeightMap::Channels at) {
+        fits = fits && at.in < mean.size();
+        if (fits) shift[at.out] -= (after[i] - before[i]) * mean[at.in];
+      });
+  return fits ? shift : std::vector<double>();
+}
+
+}  // namespace
+
+std::size_t correct_biases_fast(Model& model, const QuantPlan& plan, const QuantSolution& solution,
+                                std::span<const TensorMap> runs, const Context& context) {
+  const std::vector<BiasLayer> layers = find_bias_layers(model, plan);
+  QuantSolution settled = solution;
+  settle(model, plan, settled);
+  std::vector<std::string> inputs;
+  for (const BiasLayer& layer : layers) {
+    const Node& node = model.graph.nodes[static_cast<std::size_t>(layer.node)];
+    inputs.push_back(model.graph[node.inputs[0]].name);
+  }
+  const auto stats = channel_stats(model, inputs, runs, context);
+  std::size_t corrected = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const auto found = stats.find(inputs[i]);
+    const auto grid = settled.weights.find({layers[i].node, 1});
+    // Channels of what a matrix product reads lie along its last axis.
+    if (found == stats.end() || grid == settled.weights.end()) continue;
+    if (layers[i].last && layers[i].rank != 2) continue;
+    const std::vector<double> shift = shift_of(model, layers[i], grid->second, found->second.mean);
+    if (shift.empty()) continue;
+    move_bias(model, layers[i], shift);
+    ++corrected;
+  }
+  return corrected;
+}
+
+std::set<std::string> poor_layers(const Model& model, const Model& quantised, const QuantPlan& plan,
+                                  std::span<const TensorMap> runs, double least,
+                                  const Context& context) {
+  std::vector<std::string> names;
+  for (const BiasLayer& layer : find_bias_layers(model, plan)) names.push_back(layer.output);
+  SessionOptions options;
+  options.taps = names;
+  Session expected(model, options, context);
+  Session actual(quantised, options, context);
+  std::map<std::string, std::pair<double, double>> sums;  // signal, noise
+  for (const TensorMap& run : runs) {
+    context.check_cancelled();
+    const TensorMap want = expected.run(run, names);
+    const TensorMap got = actual.run(run, names);
+    for (const std::string& name : names) {
+      const std::vector<float> a = to_float(want.at(name));
+      const std::vector<float> b = to_float(got.at(name));
+      auto& [signal, noise] = sums[name];
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        signal += static_cast<double>(a[i]) * static_cast<double>(a[i]);
+        noise += std::pow(static_cast<double>(b[i]) - static_cast<double>(a[i]), 2);
+      }
+    }
+  }
+  std::set<std::string> poor;
+  for (const auto& [name, sum] : sums) {
+    if (sum.second > sum.first * std::pow(10.0, -least / 10)) poor.insert(name);
+  }
+  return poor;
+}
+
+}  // namespace quench::tune
