@@ -80,7 +80,7 @@ struct QuantizeReport {
   std::int64_t bytes_before = 0;
   std::int64_t bytes_after = 0;
   std::size_t corrected_layers = 0;
-  std::size_t equalized_groups = 0;  ///< sets of values whose channels were scaled
+  std::size_t equalized_groups = 0;   ///< sets of values whose channels were scaled
   std::vector<OutputScores> outputs;  ///< against the float model, on samples not calibrated with
   std::vector<LayerScore> layers;     ///< of integer nodes, in the order in which they run
   std::vector<WeightChoice> weights;  ///< of weight-only and dynamic quantisation
