@@ -43,6 +43,9 @@ struct SessionOptions {
   /// Plain kernels, no fusion, no oneDNN: what the fast ones are checked against.
   bool reference = false;
   Dequantize dequantize = Dequantize::AtLoad;
+  /// Operators between Q/DQ nodes run on integers where the machine multiplies bytes exactly;
+  /// otherwise, and always in front of a tap, on floats between exact rounding.
+  bool integer = true;
   /// Called for every sample of every tap as soon as it is computed, where it lies, from several
   /// threads at once: nothing is copied or kept. Runs then need not ask for the taps.
   std::function<void(const TapSample&)> on_sample;

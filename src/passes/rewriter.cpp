@@ -109,6 +109,25 @@ ValueId Rewriter::add_constant(std::string_view stem, Tensor tensor) {
   return id;
 }
 
+ValueId Rewriter::add_value(std::string_view stem, ValueType type) {
+  const ValueId id = graph_.add_fresh(stem, std::move(type));
+  uses_.producer.push_back(kNoNode);
+  uses_.consumers.emplace_back();
+  uses_.is_output.push_back(false);
+  overridable_.push_back(false);
+  return id;
+}
+
+void Rewriter::remove(NodeId id) {
+  unlink(id);
+  dead_[at(id)] = true;
+  ++changes_;
+}
+
+bool Rewriter::unread(ValueId id) const {
+  return id == kNoValue || (!must_stay(id) && uses_.consumers[at(id)].empty());
+}
+
 void Rewriter::unlink(NodeId id) {
   for (const ValueId input : node(id).inputs) {
     // Thousands of nodes may read one constant; nobody asks for its readers after a change.

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "exec/engine/expand_weights.h"
+#include "exec/engine/int8/grid.h"
 #include "passes/run.h"
 
 namespace quench::exec {
@@ -14,6 +15,7 @@ using Names = std::span<const std::string_view>;
 
 constexpr std::array<std::string_view, 3> kTidy = {"inline_functions", "lift_constants",
                                                    "remove_identity"};
+constexpr std::array<std::string_view, 1> kInteger = {"fuse_integer"};
 constexpr std::array<std::string_view, 4> kFuse = {"fold_batchnorm", "fuse_patterns",
                                                    "fold_prescale", "fuse_kernels"};
 
@@ -43,6 +45,8 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
   fold_constants(model.graph, compile);
   if (compile.fast && !options.tap_all) {
     infer_types(model);
+    const bool integer = options.integer && !options.on_sample && multiplies_bytes_exactly();
+    if (integer) passes::run(model, Names(kInteger), keep);
     passes::run(model, Names(kFuse), keep);
     infer_types(model);
   }

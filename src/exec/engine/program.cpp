@@ -123,7 +123,12 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   context.fast = options.fast;
   context.captured = unique_captures(node);
   context.compile = [&](const Graph& inner) {
-    return std::make_shared<Program>(inner, options, unsupported);
+    if (node.domain != passes::kEngineDomain) {
+      return std::make_shared<Program>(inner, options, unsupported);
+    }
+    // The engine's own nodes run their graphs once, when they are made: no part of any profile.
+    const CompileOptions silent{.opsets = options.opsets, .fast = options.fast};
+    return std::make_shared<Program>(inner, silent, unsupported);
   };
   if (node.domain.empty() && context.opset < info->since) {
     return no(format("opset {} gives it another meaning; {} and later are supported", context.opset,

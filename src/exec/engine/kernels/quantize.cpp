@@ -5,6 +5,8 @@
 #include <array>
 
 #include "exec/engine/bridge.h"
+#include "exec/engine/int8/bytes.h"
+#include "exec/engine/int8/layers.h"
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/kernels/conv.h"
 
@@ -37,6 +39,11 @@ Kernel make_quantize(const OpContext& context) {
   if (dtype != DType::Undefined && (!type || !is_grid_type(*type))) {
     return refuse("quantising to {} is not supported", name_of(dtype));
   }
+  const auto grid = block == 0 && context.fast ? take_grid(context, 1, 2, dtype) : std::nullopt;
+  if (grid)
+    return [grid = *grid](Call& call) {
+      call.set(0, quantize_floats(call.in(0).to(at::kFloat), grid));
+    };
   return [=](Call& call) {
     const at::Tensor& given = call.in(0);
     const at::Tensor x = at::isFloatingType(given.scalar_type()) ? given : given.to(at::kFloat);
@@ -50,6 +57,13 @@ Kernel make_quantize(const OpContext& context) {
 Kernel make_dequantize(const OpContext& context) {
   const std::int64_t axis = context.node.get_int("axis", 1);
   const std::int64_t block = context.node.get_int("block_size", 0);
+  const DType from = context.input_dtype(0);
+  const bool bytes = from == DType::UInt8 || from == DType::Int8;
+  const bool plain =
+      bytes && block == 0 && context.fast && context.input_dtype(1) == DType::Float32;
+  if (const auto grid = plain ? take_grid(context, 1, 2, from) : std::nullopt) {
+    return [grid = *grid](Call& call) { call.set(0, dequantize_bytes(call.in(0), grid)); };
+  }
   return [=](Call& call) {
     const at::Tensor& x = call.in(0);
     const at::Tensor scale = beside(call.in(1), x, axis, block);
@@ -61,15 +75,10 @@ Kernel make_dequantize(const OpContext& context) {
 
 Kernel make_dynamic_quantize(const OpContext&) {
   return [](Call& call) {
-    const at::Tensor& x = call.in(0);
-    const at::Tensor none = at::zeros({}, x.options());
-    const at::Tensor high = at::maximum(x.max(), none);
-    const at::Tensor low = at::minimum(x.min(), none);
-    const at::Tensor scale = (high - low) / 255.0;
-    const at::Tensor zero = at::round(at::clamp(-low / scale, 0, 255)).to(at::kByte);
-    call.set(0, to_grid(at::round(x / scale), zero, at::kByte));
-    call.set(1, scale);
-    call.set(2, zero);
+    const DynamicBytes x = dynamic_quantize(call.in(0));
+    call.set(0, x.bytes);
+    call.set(1, at::full({}, x.grid.scale, at::kFloat));
+    call.set(2, at::full({}, x.grid.zero, at::kByte));
   };
 }
 
@@ -90,7 +99,9 @@ at::Tensor for_product(const at::Tensor& parameter, const at::Tensor& x, std::in
   return along_axis(parameter, wrap_axis(axis, x.dim()), x.dim());
 }
 
-Kernel make_matmul_integer(const OpContext&) {
+Kernel make_matmul_integer(const OpContext& context) {
+  if (auto fast = make_integer_sums(context)) return std::move(*fast);
+  context.taken.clear();
   return [](Call& call) {
     // Doubles hold every sum of int8 products exactly, and libtorch multiplies them fast.
     const at::Tensor a = shifted(call.in(0), call.in(2), -2);
@@ -99,7 +110,9 @@ Kernel make_matmul_integer(const OpContext&) {
   };
 }
 
-Kernel make_qlinear_matmul(const OpContext&) {
+Kernel make_qlinear_matmul(const OpContext& context) {
+  if (auto fast = make_integer_matmul(context)) return std::move(*fast);
+  context.taken.clear();
   return [](Call& call) {
     const at::Tensor a = shifted(call.in(0), call.in(2), -2);
     const at::Tensor b = shifted(call.in(3), call.in(5), -1);
@@ -129,6 +142,8 @@ Kernel make_conv_integer(const OpContext& context) {
 }
 
 Kernel make_qlinear_conv(const OpContext& context) {
+  if (auto fast = make_integer_conv(context)) return std::move(*fast);
+  context.taken.clear();
   std::string refusal;
   const auto attributes = conv_attributes(context, 3, refusal);
   if (!attributes) return Kernel::Refusal{refusal};

@@ -79,6 +79,10 @@ Fusion Fusion::of(const Node& node) {
   return result;
 }
 
+void append_activation(dnnl::post_ops& ops, const Fusion& fusion) {
+  row_of(fusion.activation).append(ops, fusion.alpha, fusion.beta);
+}
+
 dnnl::primitive_attr attributes_for(const Fusion& fusion, ResidualForm form,
                                     const dnnl::memory::desc& dst) {
   dnnl::post_ops ops;
@@ -90,9 +94,7 @@ dnnl::primitive_attr attributes_for(const Fusion& fusion, ResidualForm form,
     }
   };
   if (fusion.residual == Residual::BeforeActivation) add_residual();
-  if (!fusion.activation.empty()) {
-    row_of(fusion.activation).append(ops, fusion.alpha, fusion.beta);
-  }
+  if (!fusion.activation.empty()) append_activation(ops, fusion);
   if (fusion.residual == Residual::AfterActivation) add_residual();
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(ops);

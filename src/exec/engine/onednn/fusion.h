@@ -27,6 +27,8 @@ enum class ResidualForm { InDestination, Separate };
 /// The attributes of a primitive with this tail; the scratchpad is the caller's.
 dnnl::primitive_attr attributes_for(const Fusion& fusion, ResidualForm form,
                                     const dnnl::memory::desc& dst);
+/// The activation of a tail, which must have one.
+void append_activation(dnnl::post_ops& ops, const Fusion& fusion);
 /// The argument that holds a separate residual.
 int residual_argument(const Fusion& fusion);
 

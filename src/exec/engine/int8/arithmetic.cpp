@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums, products and concatenations of bytes on different grids.
+#include <algorithm>
+#include <cmath>
+
+#include "exec/engine/int8/bytes.h"
+#include "exec/engine/kernels/common.h"
+
+namespace quench::exec {
+namespace {
+
+enum class Binary { Add, Mul };
+
+/// The bounds that a Relu or Clip leaves of the grid, as flipped bytes.
+ByteStore clamped_store(const Node& node, const ByteGrid& out) {
+  ByteStore store = byte_store(out);
+  const std::string activation = node.get_string("activation", "");
+  if (activation == "relu") store.low = std::max(store.low, store.zero);
+  if (activation != "clip") return store;
+  const auto byte = [&](float bound) {
+    return std::clamp(std::nearbyint(bound / out.scale) + store.zero, 0.0F, 255.0F);
+  };
+  store.low = byte(node.get_float("activation_alpha", 0));
+  store.high = byte(node.get_float("activation_beta", 0));
+  return store;
+}
+
+class ByteBinary {
+ public:
+  ByteBinary(Binary kind, const ByteGrid& a, const ByteGrid& b, const ByteGrid& out,
+             const ByteStore& store)
+      : kind_(kind),
+        a_(byte_load(a, out.scale)),
+        b_(byte_load(b, out.scale)),
+        store_(store),
+        type_(out.type) {
+    if (kind == Binary::Mul) a_.scale = a.scale * b.scale / out.scale;
+  }
+
+  at::Tensor operator()(const at::Tensor& a, const at::Tensor& b) const {
+    if (a.sizes() != b.sizes()) return run_alike(spread(a, b), spread(b, a));
+    return run_alike(a, b);
+  }
+
+ private:
+  static at::Tensor spread(const at::Tensor& tensor, const at::Tensor& other) {
+    const auto shape = at::infer_size(tensor.sizes(), other.sizes());
+    const at::Tensor& like = tensor.numel() >= other.numel() ? tensor : other;
+    return tensor.expand(shape).contiguous(like.suggest_memory_format());
+  }
+
+  at::Tensor run_alike(const at::Tensor& left, const at::Tensor& right) const {
+    const at::Tensor a = left.is_non_overlapping_and_dense() ? left : left.contiguous();
+    at::Tensor b = right;
+    if (a.strides() != right.strides()) {
+      b = at::empty_like(a, right.options(), at::MemoryFormat::Preserve);
+      b.copy_(right);
+    }
+    at::Tensor dst = at::empty_like(a, a.options().dtype(type_), at::MemoryFormat::Preserve);
+    const auto* first = bytes_of(a);
+    const auto* second = bytes_of(b);
+    auto* to = mutable_bytes_of(dst);
+    const auto loop = kind_ == Binary::Add ? add_loop : mul_loop;
+    at::parallel_for(0, a.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
+      loop(first + begin, a_, second + begin, b_, store_, to + begin, end - begin);
+    });
+    return dst;
+  }
+
+  Binary kind_;
+  ByteLoad a_;
+  ByteLoad b_;
+  ByteStore store_;
+  at::ScalarType type_;
+};
+
+template <Binary kKind>
+Kernel make_binary(const OpContext& context) {
+  const auto a = take_grid(context, 1, 2, context.input_dtype(0));
+  const auto b = take_grid(context, 4, 5, context.input_dtype(3));
+  const auto out = take_grid(context, 6, 7, context.input_dtype(0));
+  if (!a || !b || !out) return refuse("its scales and zero points must be constants, one each");
+  const ByteBinary kernel(kKind, *a, *b, *out, clamped_store(context.node, *out));
+  return [kernel](Call& call) { call.set(0, kernel(call.in(0), call.in(3))); };
+}
+
+/// One input of a concatenation: as it is, or through a table onto the result's grid.
+struct Part {
+  std::size_t input = 0;
+  std::optional<ByteTable> table;
+};
+
+Kernel make_concat(const OpContext& context) {
+  const auto out = take_grid(context, 0, 1, context.input_dtype(2));
+  const std::int64_t axis = context.node.get_int("axis", 1);
+  std::vector<Part> parts;
+  for (std::size_t i = 2; out && i + 2 < context.node.inputs.size() + 2; i += 3) {
+    const auto grid = take_grid(context, i + 1, i + 2, context.input_dtype(i));
+    if (!grid) return refuse("its scales and zero points must be constants, one each");
+    const bool same =
+        grid->scale == out->scale && grid->zero == out->zero && grid->type == out->type;
+    parts.push_back({.input = i});
+    if (!same) parts.back().table = requantising_table(*grid, *out);
+  }
+  if (!out || parts.empty()) return refuse("its scales and zero points must be constants");
+  return [parts, axis](Call& call) {
+    std::vector<at::Tensor> bytes;
+    for (const Part& part : parts) {
+      const at::Tensor& x = call.in(part.input);
+      bytes.push_back(part.table ? (*part.table)(x) : x);
+    }
+    call.set(0, concat_bytes(bytes, axis));
+  };
+}
+
+}  // namespace
+
+KernelInfo kernel_QLinearAdd() { return {.make = make_binary<Binary::Add>}; }
+KernelInfo kernel_QLinearMul() { return {.make = make_binary<Binary::Mul>}; }
+KernelInfo kernel_QLinearConcat() { return {.make = make_concat}; }
+
+}  // namespace quench::exec

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Byte tensors and the loops over them.
+#pragma once
+
+#include <array>
+
+#include "exec/engine/int8/grid.h"
+#include "exec/engine/int8/loops.h"
+
+namespace quench::exec {
+
+/// Bytes that are worth a second thread.
+inline constexpr std::int64_t kByteGrain = 1 << 14;
+
+inline const std::uint8_t* bytes_of(const at::Tensor& tensor) {
+  return static_cast<const std::uint8_t*>(tensor.data_ptr());
+}
+inline std::uint8_t* mutable_bytes_of(at::Tensor& tensor) {
+  return static_cast<std::uint8_t*>(tensor.data_ptr());
+}
+
+inline ByteStore byte_store(const ByteGrid& out) {
+  return {.zero = out.flipped_zero(), .flip = out.flip()};
+}
+inline ByteLoad byte_load(const ByteGrid& in, float step) {
+  return {.scale = in.scale / step, .shift = in.flipped_zero(), .flip = in.flip()};
+}
+
+/// What becomes of each of the 256 bytes.
+class ByteTable {
+ public:
+  /// `results` are 256 bytes, for the source's values from the least to the greatest.
+  ByteTable(at::ScalarType from, const at::Tensor& results);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  std::array<std::uint8_t, 256> entries_{};
+  at::ScalarType from_;
+  at::ScalarType to_;
+};
+
+/// All 256 values of a byte type, from the least to the greatest.
+at::Tensor all_bytes(at::ScalarType type);
+/// From one grid to another.
+ByteTable requantising_table(const ByteGrid& from, const ByteGrid& to);
+/// The real numbers of a byte tensor, laid out alike.
+at::Tensor dequantize_bytes(const at::Tensor& x, const ByteGrid& grid);
+/// A float tensor on a grid, laid out alike.
+at::Tensor quantize_floats(const at::Tensor& x, const ByteGrid& grid);
+/// A float tensor on the grid that DynamicQuantizeLinear gives it.
+struct DynamicBytes {
+  at::Tensor bytes;
+  ByteGrid grid;
+};
+DynamicBytes dynamic_quantize(const at::Tensor& x);
+/// Tensors joined along an axis, channels-last where they are.
+at::Tensor concat_bytes(const std::vector<at::Tensor>& parts, std::int64_t axis);
+
+}  // namespace quench::exec

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution of bytes on NHWC memory: bias, residual, activation and rounding in one primitive.
+#include "exec/engine/kernels/conv.h"
+
+#include "exec/engine/int8/layers.h"
+#include "exec/engine/int8/tail.h"
+
+namespace quench::exec {
+namespace {
+
+using dnnl::memory;
+constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
+
+at::Tensor to_2d(const at::Tensor& tensor) {
+  return tensor.dim() == 3 ? tensor.unsqueeze(2) : tensor;
+}
+
+Ints grouped(Ints shape, std::int64_t groups) {
+  if (groups == 1) return shape;
+  shape[0] /= groups;
+  shape.insert(shape.begin(), groups);
+  return shape;
+}
+
+class IntegerConv {
+ public:
+  IntegerConv(ConvAttributes attributes, const ByteGrid& source, IntegerTail tail,
+              const SignedWeights& weights, const at::Tensor& bias)
+      : attributes_(std::move(attributes)), source_(source), tail_(std::move(tail)) {
+    const at::Tensor plain = to_2d(weights.data).contiguous();
+    shape_ = plain.sizes().vec();
+    const auto layout =
+        attributes_.groups == 1 ? memory::format_tag::oihw : memory::format_tag::goihw;
+    weights_ =
+        IntegerWeights(plain, {grouped(shape_, attributes_.groups), memory::data_type::s8, layout});
+    bias_ = sums_bias(bias, tail_.sum_scales, weights.sums, 0);
+    shifted_bias_ = sums_bias(bias, tail_.sum_scales, weights.sums, source.zero);
+    if (attributes_.rank == 1) pad_to_2d();
+  }
+
+  void operator()(Call& call) {
+    const at::Tensor& given = call.in(0);
+    const at::Tensor src = to_2d(given).contiguous(kNhwc);
+    check(src);
+    const Ints shape = output_shape(src);
+    at::Tensor dst;
+    if (given.dim() == 4) {
+      dst = integer_destination(call, tail_, shape, kNhwc);
+    } else {
+      dst = at::empty(shape, at::TensorOptions(tail_.type()).memory_format(kNhwc));
+      if (tail_.residual) dst.view(tail_.residual->type).copy_(to_2d(call.in(9)));
+    }
+    if (dst.numel() != 0) {
+      Plan& plan = plans_.get(src.sizes().vec(), [&] { return make_plan(src, shape); });
+      point(plan.src, src);
+      point(plan.dst, dst);
+      plan.execute();
+    }
+    if (!tail_.out) dst = dst.to(tail_.real);
+    call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
+  }
+
+ private:
+  void pad_to_2d() {
+    Window& window = attributes_.window;
+    window.kernel.insert(window.kernel.begin(), 1);
+    window.strides.insert(window.strides.begin(), 1);
+    window.dilations.insert(window.dilations.begin(), 1);
+    window.pads = {0, window.pads[0], 0, window.pads[1]};
+  }
+
+  void check(const at::Tensor& src) const {
+    const std::int64_t channels = shape_[1] * attributes_.groups;
+    if (src.dim() != 4 || src.size(1) != channels || src.scalar_type() != source_.type) {
+      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
+           c10::toString(src.scalar_type()), to_string(src.sizes().vec()), channels);
+    }
+  }
+
+  Ints pads(const at::Tensor& src) const {
+    return attributes_.window.pads_for(src.sizes().slice(2), {shape_[2], shape_[3]});
+  }
+
+  Ints output_shape(const at::Tensor& src) const {
+    const Window& window = attributes_.window;
+    const Ints pad = pads(src);
+    Ints shape = {src.size(0), shape_[0]};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::int64_t extent = (shape_[2 + i] - 1) * window.dilations[i] + 1;
+      const std::int64_t room = src.size(static_cast<std::int64_t>(2 + i)) + pad[i] + pad[2 + i];
+      if (room < extent) {
+        fail(ErrorKind::BadData, "an input of shape {} is smaller than the kernel",
+             to_string(src.sizes().vec()));
+      }
+      shape.push_back((room - extent) / window.strides[i] + 1);
+    }
+    return shape;
+  }
+
+  Plan make_plan(const at::Tensor& src, const Ints& dst_shape) {
+    const Window& window = attributes_.window;
+    const Ints pad = pads(src);
+    dnnl::primitive_attr attributes = integer_attributes(tail_, 1);
+    // Padding stands for the zero point. Without padding the bias takes care of it, which is
+    // faster.
+    const bool padded = std::ranges::any_of(pad, [](auto each) { return each != 0; });
+    const bool shifts = source_.zero != 0 && padded;
+    if (shifts) attributes.set_zero_points(DNNL_ARG_SRC, 0, {source_.zero});
+    const at::Tensor& bias = shifts ? bias_ : shifted_bias_;
+    memory::desc bias_desc;
+    if (bias.defined()) {
+      bias_desc = {bias.sizes().vec(), dnnl_type(bias.scalar_type()), memory::format_tag::x};
+    }
+    const Ints dilates = {window.dilations[0] - 1, window.dilations[1] - 1};
+    const dnnl::convolution_forward::desc desc(
+        dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
+        {src.sizes().vec(), dnnl_type(source_.type), memory::format_tag::nhwc},
+        {grouped(shape_, attributes_.groups), memory::data_type::s8, memory::format_tag::any},
+        bias_desc, {dst_shape, dnnl_type(tail_.type()), memory::format_tag::nhwc}, window.strides,
+        dilates, {pad[0], pad[1]}, {pad[2], pad[3]});
+    constexpr std::int64_t kFasterThanFloat = 4;
+    const ThreadScope threads(2 * dst_shape[0] * dst_shape[1] * dst_shape[2] * dst_shape[3] *
+                              shape_[1] * shape_[2] * shape_[3] / kFasterThanFloat);
+    const dnnl::convolution_forward::primitive_desc pd(desc, attributes, dnnl_engine());
+    Plan plan;
+    plan.primitive = dnnl::convolution_forward(pd);
+    plan.src = placeholder(pd.src_desc());
+    plan.weights = weights_.as(pd.weights_desc());
+    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
+    if (bias.defined()) {
+      plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias.data_ptr());
+    }
+    plan.bind(pd, {}, ResidualForm::Separate);
+    return plan;
+  }
+
+  ConvAttributes attributes_;
+  ByteGrid source_;
+  IntegerTail tail_;
+  Ints shape_;
+  IntegerWeights weights_;
+  at::Tensor bias_;
+  at::Tensor shifted_bias_;
+  PlanCache plans_;
+};
+
+}  // namespace
+
+std::optional<Kernel> make_integer_conv(const OpContext& context) {
+  std::string refusal;
+  const auto attributes = conv_attributes(context, 3, refusal);
+  const at::Tensor weight = context.constant(3);
+  const bool fits = context.fast && multiplies_bytes_exactly() && attributes &&
+                    attributes->rank <= 2 && weight.defined() && weight.numel() > 0 &&
+                    weight.dim() == static_cast<std::int64_t>(attributes->rank) + 2 &&
+                    weight.size(0) % attributes->groups == 0 &&
+                    (!context.has_input(8) || context.constant(8).defined());
+  if (!fits) return std::nullopt;
+  const auto source = take_grid(context, 1, 2, context.input_dtype(0));
+  if (!source) return std::nullopt;
+  auto tail = take_tail(context, *source);
+  const auto weights = take_weights(context, 3, 5, 0);
+  if (!tail || !weights || weights->zero != 0) return std::nullopt;
+  auto conv = std::make_shared<IntegerConv>(*attributes, *source, std::move(*tail), *weights,
+                                            context.take_constant(8));
+  return Kernel([conv](Call& call) { (*conv)(call); });
+}
+
+}  // namespace quench::exec

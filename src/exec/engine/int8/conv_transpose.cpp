@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposed convolution of bytes on NHWC memory.
+#include "exec/engine/int8/layers.h"
+#include "exec/engine/int8/tail.h"
+#include "exec/engine/kernels/conv.h"
+
+namespace quench::exec {
+namespace {
+
+using dnnl::memory;
+constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
+
+/// Kernel and stride are equal, so no two taps meet: one matrix product, then a shuffle.
+class TiledIntegerConvTranspose {
+ public:
+  TiledIntegerConvTranspose(const ByteGrid& source, IntegerTail tail, const SignedWeights& weights,
+                            const at::Tensor& bias)
+      : source_(source), real_(tail.real), quantised_(tail.out.has_value()) {
+    const at::Tensor& data = weights.data;
+    out_ = data.size(1);
+    height_ = data.size(2);
+    width_ = data.size(3);
+    depth_ = data.size(0);
+    SignedWeights taps;
+    taps.data = data.permute({0, 2, 3, 1}).reshape({depth_, -1}).contiguous();
+    const at::Tensor sums = at::sum(taps.data, {0}, false, at::kLong).contiguous();
+    taps.sums.assign(sums.data_ptr<std::int64_t>(), sums.data_ptr<std::int64_t>() + sums.numel());
+    const std::vector<float> scales = tail.sum_scales;
+    if (scales.size() > 1) {
+      for (std::int64_t i = 1; i < height_ * width_; ++i) {
+        tail.sum_scales.insert(tail.sum_scales.end(), scales.begin(), scales.end());
+      }
+    }
+    const at::Tensor tiled = bias.defined() ? bias.repeat({height_ * width_}) : bias;
+    multiply_ = make_integer_rows(source, tail, taps, tiled);
+  }
+
+  void operator()(Call& call) const {
+    const at::Tensor src = call.in(0).contiguous(kNhwc);
+    if (src.dim() != 4 || src.size(1) != depth_ || src.scalar_type() != source_.type) {
+      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
+           c10::toString(src.scalar_type()), to_string(src.sizes().vec()), depth_);
+    }
+    const Ints tiles = {src.size(0), src.size(2), src.size(3), height_, width_, out_};
+    const at::Tensor rows = src.permute({0, 2, 3, 1}).reshape({-1, depth_});
+    const at::Tensor nhwc =
+        multiply_(rows)
+            .reshape(tiles)
+            .permute({0, 1, 3, 2, 4, 5})
+            .reshape({src.size(0), src.size(2) * height_, src.size(3) * width_, out_});
+    const at::Tensor result = nhwc.permute({0, 3, 1, 2});
+    call.set(0, quantised_ ? result : result.to(real_));
+  }
+
+ private:
+  ByteGrid source_;
+  at::ScalarType real_;
+  bool quantised_;
+  std::int64_t depth_ = 0;
+  std::int64_t out_ = 0;
+  std::int64_t height_ = 0;
+  std::int64_t width_ = 0;
+  RowsFunction multiply_;
+};
+
+bool is_tiled(const Window& window, const Ints& extra, const at::Tensor& weight) {
+  return window.strides == Ints{weight.size(2), weight.size(3)} && window.dilations == Ints{1, 1} &&
+         extra == Ints{0, 0} && window.pads == Ints{0, 0, 0, 0};
+}
+
+}  // namespace
+
+std::optional<Kernel> make_integer_conv_transpose(const OpContext& context) {
+  std::string refusal;
+  const auto attributes = conv_attributes(context, 3, refusal);
+  const Node& node = context.node;
+  const at::Tensor weight = context.constant(3);
+  const bool fits = context.fast && multiplies_bytes_exactly() && attributes &&
+                    attributes->rank == 2 && attributes->groups == 1 &&
+                    attributes->window.auto_pad == "NOTSET" &&
+                    node.get_ints("output_shape").empty() && weight.defined() &&
+                    weight.dim() == 4 && weight.numel() > 0 && !context.has_input(9) &&
+                    (!context.has_input(8) || context.constant(8).defined());
+  if (!fits) return std::nullopt;
+  Ints extra = node.get_ints("output_padding");
+  extra.resize(2, 0);
+  // oneDNN 2.6 gives wrong sums for other forms where taps fall off the border.
+  if (!is_tiled(attributes->window, extra, weight)) return std::nullopt;
+  const auto source = take_grid(context, 1, 2, context.input_dtype(0));
+  if (!source) return std::nullopt;
+  auto tail = take_tail(context, *source);
+  const auto weights = take_weights(context, 3, 5, 1);
+  if (!tail || !weights || weights->zero != 0) return std::nullopt;
+  auto tiled = std::make_shared<TiledIntegerConvTranspose>(*source, std::move(*tail), *weights,
+                                                           context.take_constant(8));
+  return Kernel([tiled](Call& call) { (*tiled)(call); });
+}
+
+}  // namespace quench::exec

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products whose first factor gets its scale and zero point while the model runs.
+#include <cmath>
+#include <mutex>
+
+#include "exec/engine/int8/bytes.h"
+#include "exec/engine/int8/layers.h"
+#include "exec/engine/int8/tail.h"
+#include "exec/engine/kernels/common.h"
+#include "exec/engine/kernels/quantize.h"
+
+namespace quench::exec {
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+
+/// What turns the sums into results: nothing for 32-bit integers.
+struct RealTail {
+  at::Tensor scales;  ///< of the weights, N or one
+  at::Tensor bias;    ///< N real numbers, or undefined
+  Fusion fusion;
+};
+
+/// Rows of bytes times constant bytes.
+class DynamicLinear {
+ public:
+  DynamicLinear(const SignedWeights& weights, std::optional<RealTail> tail)
+      : sums_(weights.sums), weight_zero_(weights.zero), tail_(std::move(tail)) {
+    depth_ = weights.data.size(0);
+    width_ = weights.data.size(1);
+    weights_ = IntegerWeights(weights.data, {{depth_, width_}, memory::data_type::s8, Tag::ab});
+    bias_ = at::zeros({width_}, at::kInt);
+    scales_ = at::ones({width_}, at::kFloat);
+  }
+
+  at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero) {
+    if (given.dim() < 1 || given.size(-1) != depth_) {
+      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} columns",
+           to_string(given.sizes().vec()), depth_);
+    }
+    const at::Tensor src = given.contiguous();
+    Ints shape = src.sizes().vec();
+    shape.back() = width_;
+    at::Tensor dst = at::empty(shape, at::TensorOptions(tail_ ? at::kFloat : at::kInt));
+    if (dst.numel() == 0) return dst;
+    prepare(scale, zero);
+    const std::int64_t rows = src.numel() / depth_;
+    const std::int64_t is_signed = src.scalar_type() == at::kChar ? 1 : 0;
+    Plan& plan = plans_.get({rows, is_signed}, [&] { return make_plan(rows, src.scalar_type()); });
+    point(plan.src, src);
+    point(plan.dst, dst);
+    plan.execute();
+    return dst;
+  }
+
+ private:
+  void prepare(float scale, std::int32_t zero) {
+    auto* bias = bias_.data_ptr<std::int32_t>();
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      bias[i] = static_cast<std::int32_t>(-zero * sums_[i]);
+    }
+    if (tail_) scales_.copy_(tail_->scales * scale);
+  }
+
+  Plan make_plan(std::int64_t rows, at::ScalarType type) {
+    const memory::desc row({1, width_}, memory::data_type::f32, Tag::ab);
+    const memory::desc bias({1, width_}, memory::data_type::s32, Tag::ab);
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (weight_zero_ != 0) attributes.set_zero_points(DNNL_ARG_WEIGHTS, 0, {weight_zero_});
+    dnnl::post_ops ops;
+    if (tail_) {
+      ops.append_binary(dnnl::algorithm::binary_mul, row);
+      if (tail_->bias.defined()) ops.append_binary(dnnl::algorithm::binary_add, row);
+      if (!tail_->fusion.activation.empty()) append_activation(ops, tail_->fusion);
+    }
+    attributes.set_post_ops(ops);
+    const dnnl::matmul::desc desc(
+        {{rows, depth_}, dnnl_type(type), Tag::ab},
+        {{depth_, width_}, memory::data_type::s8, Tag::any}, bias,
+        {{rows, width_}, tail_ ? memory::data_type::f32 : memory::data_type::s32, Tag::ab});
+    const ThreadScope threads(rows * depth_ * width_ / 2);
+    const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
+    Plan plan;
+    plan.primitive = dnnl::matmul(pd);
+    plan.src = placeholder(pd.src_desc());
+    plan.weights = weights_.as(pd.weights_desc());
+    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
+    plan.args[DNNL_ARG_BIAS] = memory(bias, dnnl_engine(), bias_.data_ptr());
+    const auto operand = [&](int index, const at::Tensor& tensor) {
+      plan.args[DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1] =
+          memory(row, dnnl_engine(), tensor.data_ptr());
+    };
+    if (tail_) operand(0, scales_);
+    if (tail_ && tail_->bias.defined()) operand(1, tail_->bias);
+    plan.bind(pd, {}, ResidualForm::Separate);
+    return plan;
+  }
+
+  std::vector<std::int64_t> sums_;
+  std::int32_t weight_zero_;
+  std::optional<RealTail> tail_;
+  std::int64_t depth_ = 0;
+  std::int64_t width_ = 0;
+  IntegerWeights weights_;
+  at::Tensor bias_;    ///< what the source's zero point adds; written before each run
+  at::Tensor scales_;  ///< of the sums; likewise
+  PlanCache plans_;
+};
+
+float real_number(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kFloat && tensor.numel() == 1
+             ? *tensor.data_ptr<float>()
+             : static_cast<float>(to_double(tensor));
+}
+
+std::int32_t zero_point(const at::Tensor& tensor) {
+  if (!tensor.defined()) return 0;
+  return static_cast<std::int32_t>(to_int(tensor));
+}
+
+struct DynamicInputs {
+  std::size_t weight, zero, scale, bias;
+};
+
+/// The kernel's weights and tail; nothing when they are no constants.
+std::shared_ptr<DynamicLinear> take_linear(const OpContext& context, const DynamicInputs& at) {
+  const at::Tensor weight = context.constant(at.weight);
+  const at::Tensor scale = context.constant(at.scale);
+  const bool fits = context.fast && multiplies_bytes_exactly() && weight.defined() &&
+                    weight.dim() == 2 && weight.numel() > 0 && scale.defined() &&
+                    (scale.numel() == 1 || scale.numel() == weight.size(1)) &&
+                    (!context.has_input(at.bias) || context.constant(at.bias).defined());
+  if (!fits) return nullptr;
+  const auto weights = take_weights(context, at.weight, at.zero, 1);
+  if (!weights) return nullptr;
+  RealTail tail;
+  tail.scales = context.take_constant(at.scale).to(at::kFloat).reshape(-1);
+  if (context.has_input(at.bias)) {
+    tail.bias = context.take_constant(at.bias).to(at::kFloat).reshape(-1).contiguous();
+  }
+  tail.fusion.activation = context.node.get_string("activation", "");
+  tail.fusion.alpha = context.node.get_float("activation_alpha", 0);
+  tail.fusion.beta = context.node.get_float("activation_beta", 0);
+  return std::make_shared<DynamicLinear>(*weights, std::move(tail));
+}
+
+/// Inputs A, B, their scales, their zero points, bias: as exactly as can be.
+Kernel exact_to_float(const OpContext& context) {
+  Fusion fusion;
+  fusion.activation = context.node.get_string("activation", "");
+  fusion.alpha = context.node.get_float("activation_alpha", 0);
+  fusion.beta = context.node.get_float("activation_beta", 0);
+  return [fusion](Call& call) {
+    at::Tensor a = call.in(0).to(at::kDouble);
+    at::Tensor b = call.in(1).to(at::kDouble);
+    if (call.has(4)) a = a - call.in(4).to(at::kDouble);
+    if (call.has(5)) b = b - call.in(5).to(at::kDouble);
+    at::Tensor real = at::matmul(a, b) * (call.in(2).to(at::kDouble) * call.in(3).to(at::kDouble));
+    if (call.has(6)) real = real + call.in(6).to(at::kDouble);
+    call.set(0, apply(fusion, real, {}).to(at::kFloat));
+  };
+}
+
+Kernel make_to_float(const OpContext& context) {
+  const bool one_scale = context.input_rank(2) == 0 || context.input_rank(2) == 1;
+  if (auto linear = one_scale
+                        ? take_linear(context, {.weight = 1, .zero = 5, .scale = 3, .bias = 6})
+                        : nullptr) {
+    return [linear](Call& call) {
+      if (call.in(2).numel() != 1) {
+        fail(ErrorKind::Unsupported, "the first factor has {} scales; one is supported",
+             call.in(2).numel());
+      }
+      call.set(0, (*linear)(call.in(0), real_number(call.in(2)), zero_point(call.in(4))));
+    };
+  }
+  context.taken.clear();
+  return exact_to_float(context);
+}
+
+/// Inputs A (real), B, B's scale, B's zero point, bias.
+Kernel make_dynamic_product(const OpContext& context) {
+  auto linear = take_linear(context, {.weight = 1, .zero = 3, .scale = 2, .bias = 4});
+  if (!linear) {
+    context.taken.clear();
+    return refuse("its weights must be a constant 8-bit matrix with one zero point");
+  }
+  return [linear](Call& call) {
+    const DynamicBytes x = dynamic_quantize(call.in(0));
+    call.set(0, (*linear)(x.bytes, x.grid.scale, x.grid.zero));
+  };
+}
+
+}  // namespace
+
+DynamicBytes dynamic_quantize(const at::Tensor& given) {
+  const at::Tensor x = given.to(at::kFloat);
+  const at::Tensor dense = x.is_non_overlapping_and_dense() ? x : x.contiguous();
+  const float* data = dense.data_ptr<float>();
+  float low = 0;
+  float high = 0;
+  std::mutex guard;
+  at::parallel_for(0, dense.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
+    const auto part = extent_loop(data + begin, end - begin);
+    const std::lock_guard lock(guard);
+    low = std::min(low, part.first);
+    high = std::max(high, part.second);
+  });
+  DynamicBytes result;
+  result.grid.scale = (high - low) / 255.0F;
+  // All zeros: any scale will do, but none may be divided by.
+  if (!(result.grid.scale > 0)) result.grid.scale = 1.0F;
+  const float zero = std::nearbyint(std::clamp(-low / result.grid.scale, 0.0F, 255.0F));
+  result.grid.zero = static_cast<std::int32_t>(zero);
+  result.bytes = quantize_floats(dense, result.grid);
+  return result;
+}
+
+std::optional<Kernel> make_integer_sums(const OpContext& context) {
+  const at::Tensor weight = context.constant(1);
+  if (!context.fast || !multiplies_bytes_exactly() || !weight.defined() || weight.dim() != 2 ||
+      weight.numel() == 0) {
+    return std::nullopt;
+  }
+  const auto weights = take_weights(context, 1, 3, 1);
+  if (!weights) return std::nullopt;
+  auto linear = std::make_shared<DynamicLinear>(*weights, std::nullopt);
+  return Kernel([linear](Call& call) {
+    if (call.has(2) && call.in(2).numel() != 1) {
+      fail(ErrorKind::Unsupported, "the first factor has {} zero points; one is supported",
+           call.in(2).numel());
+    }
+    call.set(0, (*linear)(call.in(0), 1.0F, zero_point(call.in(2))));
+  });
+}
+
+KernelInfo kernel_MatMulIntegerToFloat() { return {.make = make_to_float}; }
+KernelInfo kernel_DynamicQuantizeMatMul() { return {.make = make_dynamic_product}; }
+
+}  // namespace quench::exec

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integer layers on oneDNN. Each answers nothing where oneDNN has no exact form: then the plain
+// kernel runs.
+#pragma once
+
+#include "exec/engine/kernel.h"
+
+namespace quench::exec {
+
+std::optional<Kernel> make_integer_conv(const OpContext& context);
+std::optional<Kernel> make_integer_conv_transpose(const OpContext& context);
+std::optional<Kernel> make_integer_matmul(const OpContext& context);
+/// A function that multiplies rows by constant weights [K, N]; the result has the tail's type.
+struct IntegerTail;
+struct SignedWeights;
+struct ByteGrid;
+using RowsFunction = std::function<at::Tensor(const at::Tensor& rows)>;
+RowsFunction make_integer_rows(const ByteGrid& source, const IntegerTail& tail,
+                               const SignedWeights& weights, const at::Tensor& bias);
+/// MatMulInteger: the sums themselves.
+std::optional<Kernel> make_integer_sums(const OpContext& context);
+
+/// The sums of a layer in exact arithmetic.
+using SumsFunction = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& w)>;
+/// A layer with the inputs of QLinearConv in exact arithmetic, with its tail. `channel` is the
+/// axis of its result that holds the channels, `weight_axis` that of its weights.
+Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t channel,
+                   std::int64_t weight_axis);
+
+}  // namespace quench::exec

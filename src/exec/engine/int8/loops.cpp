@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops over bytes.
+#include "exec/engine/int8/loops.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "quant/clones.h"
+
+namespace quench::exec {
+namespace {
+
+/// Rounds half to even: the sum has no bits left for fractions. Right below 2^22.
+inline float round_even(float x) {
+  constexpr float kMagic = 12582912.0F;
+  return (x + kMagic) - kMagic;
+}
+
+/// Clamped first, so that the rounding trick and the conversion see small numbers; NaN becomes the
+/// zero point.
+inline std::uint8_t store_byte(float steps, const ByteStore& store) {
+  constexpr float kFar = 1024.0F;
+  float x = steps == steps ? steps : 0.0F;
+  x = x < -kFar ? -kFar : x;
+  x = x > kFar ? kFar : x;
+  x = round_even(x) + store.zero;
+  x = x < store.low ? store.low : x;
+  x = x > store.high ? store.high : x;
+  return static_cast<std::uint8_t>(static_cast<std::int32_t>(x) ^ store.flip);
+}
+
+inline float load_byte(std::uint8_t byte, std::uint8_t flip) {
+  return static_cast<float>(static_cast<std::int32_t>(byte ^ flip));
+}
+
+}  // namespace
+
+QUENCH_CLONES
+void quantize_loop(const float* src, float scale, const ByteStore& store, std::uint8_t* dst,
+                   std::int64_t size) {
+  const ByteStore keep = store;
+  for (std::int64_t i = 0; i < size; ++i) dst[i] = store_byte(src[i] / scale, keep);
+}
+
+QUENCH_CLONES
+void quantize_planes_loop(const float* src, std::int64_t stride, std::int64_t channels, float scale,
+                          const ByteStore& store, std::uint8_t* dst, std::int64_t size) {
+  const ByteStore keep = store;
+  constexpr std::int64_t kBlock = 256;
+  std::uint8_t line[kBlock];
+  for (std::int64_t first = 0; first < size; first += kBlock) {
+    const std::int64_t count = std::min(kBlock, size - first);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const float* plane = src + c * stride + first;
+      for (std::int64_t i = 0; i < count; ++i) line[i] = store_byte(plane[i] / scale, keep);
+      std::uint8_t* to = dst + first * channels + c;
+      for (std::int64_t i = 0; i < count; ++i) to[i * channels] = line[i];
+    }
+  }
+}
+
+QUENCH_CLONES
+void dequantize_loop(const std::uint8_t* src, std::uint8_t flip, float zero, float scale,
+                     float* dst, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) dst[i] = (load_byte(src[i], flip) - zero) * scale;
+}
+
+QUENCH_CLONES
+void add_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+              const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
+              std::int64_t size) {
+  const ByteStore keep = store;
+  const ByteLoad first = load_a;
+  const ByteLoad second = load_b;
+  for (std::int64_t i = 0; i < size; ++i) {
+    const float x = (load_byte(a[i], first.flip) - first.shift) * first.scale;
+    const float y = (load_byte(b[i], second.flip) - second.shift) * second.scale;
+    dst[i] = store_byte(x + y, keep);
+  }
+}
+
+QUENCH_CLONES
+void mul_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+              const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
+              std::int64_t size) {
+  const ByteStore keep = store;
+  const ByteLoad first = load_a;
+  const ByteLoad second = load_b;
+  for (std::int64_t i = 0; i < size; ++i) {
+    const float x = load_byte(a[i], first.flip) - first.shift;
+    const float y = load_byte(b[i], second.flip) - second.shift;
+    dst[i] = store_byte(x * y * first.scale, keep);
+  }
+}
+
+QUENCH_CLONES
+std::pair<float, float> extent_loop(const float* src, std::int64_t size) {
+  float low = std::numeric_limits<float>::infinity();
+  float high = -low;
+  constexpr std::int64_t kLanes = 32;
+  float lows[kLanes];
+  float highs[kLanes];
+  std::fill_n(lows, kLanes, low);
+  std::fill_n(highs, kLanes, high);
+  std::int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      const float x = src[i + lane];
+      lows[lane] = x < lows[lane] ? x : lows[lane];
+      highs[lane] = x > highs[lane] ? x : highs[lane];
+    }
+  }
+  for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+    low = std::min(low, lows[lane]);
+    high = std::max(high, highs[lane]);
+  }
+  for (; i < size; ++i) {
+    low = std::min(low, src[i]);
+    high = std::max(high, src[i]);
+  }
+  return {low, high};
+}
+
+QUENCH_CLONES
+void sum_rows_loop(const std::uint8_t* src, std::uint8_t flip, std::int64_t rows, std::int64_t size,
+                   std::int32_t* sums) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::uint8_t* line = src + row * size;
+    for (std::int64_t i = 0; i < size; ++i) sums[i] += static_cast<std::uint8_t>(line[i] ^ flip);
+  }
+}
+
+}  // namespace quench::exec

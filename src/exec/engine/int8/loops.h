@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops over bytes, made for several generations of processors. Bytes of int8 tensors are flipped
+// into those of uint8 on the way in and back on the way out, so that one loop serves both.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace quench::exec {
+
+/// What a loop does to a real number of steps before it is stored.
+struct ByteStore {
+  float zero = 0;    ///< of the flipped bytes
+  float low = 0;     ///< least flipped byte
+  float high = 255;  ///< greatest flipped byte
+  std::uint8_t flip = 0;
+};
+
+/// A flipped byte times `scale`, less `shift`.
+struct ByteLoad {
+  float scale = 1;
+  float shift = 0;
+  std::uint8_t flip = 0;
+};
+
+/// dst = round(src / scale) + zero, saturated.
+void quantize_loop(const float* src, float scale, const ByteStore& store, std::uint8_t* dst,
+                   std::int64_t size);
+/// The same from `channels` planes of `size` elements, `stride` apart, to interleaved ones.
+void quantize_planes_loop(const float* src, std::int64_t stride, std::int64_t channels, float scale,
+                          const ByteStore& store, std::uint8_t* dst, std::int64_t size);
+/// dst = (src - zero) * scale.
+void dequantize_loop(const std::uint8_t* src, std::uint8_t flip, float zero, float scale,
+                     float* dst, std::int64_t size);
+/// dst = a + b, each on its grid.
+void add_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+              const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst, std::int64_t size);
+/// dst = a * b; `load_a` carries both scales.
+void mul_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+              const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst, std::int64_t size);
+/// The least and greatest of `size` numbers.
+std::pair<float, float> extent_loop(const float* src, std::int64_t size);
+/// Adds each of `rows` rows of `size` bytes to the sums.
+void sum_rows_loop(const std::uint8_t* src, std::uint8_t flip, std::int64_t rows, std::int64_t size,
+                   std::int32_t* sums);
+
+}  // namespace quench::exec

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of byte matrices: bias, activation and rounding in one primitive.
+#include "exec/engine/int8/layers.h"
+#include "exec/engine/int8/tail.h"
+#include "exec/engine/kernels/common.h"
+
+namespace quench::exec {
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+
+/// Every leading axis of the source is a row; the other factor is constant.
+class IntegerLinear {
+ public:
+  /// `weights` are [K, N], or [N, K] when `transposed`.
+  IntegerLinear(const ByteGrid& source, IntegerTail tail, const SignedWeights& weights,
+                bool transposed, const at::Tensor& bias)
+      : source_(source), tail_(std::move(tail)) {
+    depth_ = weights.data.size(transposed ? 1 : 0);
+    width_ = weights.data.size(transposed ? 0 : 1);
+    weights_ = IntegerWeights(
+        weights.data, {{depth_, width_}, memory::data_type::s8, transposed ? Tag::ba : Tag::ab});
+    weight_zero_ = weights.zero;
+    bias_ = sums_bias(bias, tail_.sum_scales, weights.sums, source.zero);
+  }
+
+  void operator()(Call& call) {
+    const at::Tensor& given = call.in(0);
+    if (given.dim() < 1 || given.size(-1) != depth_ || given.scalar_type() != source_.type) {
+      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} columns",
+           c10::toString(given.scalar_type()), to_string(given.sizes().vec()), depth_);
+    }
+    const at::Tensor src = given.contiguous();
+    Ints shape = src.sizes().vec();
+    shape.back() = width_;
+    const at::Tensor dst = integer_destination(call, tail_, shape, at::MemoryFormat::Contiguous);
+    multiply(src, dst);
+    call.set(0, tail_.out ? dst : dst.to(tail_.real));
+  }
+
+  at::Tensor rows(const at::Tensor& src) {
+    const at::Tensor dst = at::empty({src.size(0), width_}, at::TensorOptions(tail_.type()));
+    multiply(src, dst);
+    return dst;
+  }
+
+ private:
+  void multiply(const at::Tensor& src, const at::Tensor& dst) {
+    if (dst.numel() == 0) return;
+    const std::int64_t rows = src.numel() / depth_;
+    Plan& plan = plans_.get({rows}, [&] { return make_plan(rows); });
+    point(plan.src, src);
+    point(plan.dst, dst);
+    plan.execute();
+  }
+
+  Plan make_plan(std::int64_t rows) {
+    memory::desc bias;
+    if (bias_.defined()) bias = {{1, width_}, dnnl_type(bias_.scalar_type()), Tag::ab};
+    const dnnl::matmul::desc desc({{rows, depth_}, dnnl_type(source_.type), Tag::ab},
+                                  {{depth_, width_}, memory::data_type::s8, Tag::any}, bias,
+                                  {{rows, width_}, dnnl_type(tail_.type()), Tag::ab});
+    const ThreadScope threads(rows * depth_ * width_ / 2);
+    dnnl::primitive_attr attributes = integer_attributes(tail_, 1);
+    if (weight_zero_ != 0) attributes.set_zero_points(DNNL_ARG_WEIGHTS, 0, {weight_zero_});
+    const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
+    Plan plan;
+    plan.primitive = dnnl::matmul(pd);
+    plan.src = placeholder(pd.src_desc());
+    plan.weights = weights_.as(pd.weights_desc());
+    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
+    if (bias_.defined()) plan.args[DNNL_ARG_BIAS] = memory(bias, dnnl_engine(), bias_.data_ptr());
+    plan.bind(pd, {}, ResidualForm::Separate);
+    return plan;
+  }
+
+  ByteGrid source_;
+  IntegerTail tail_;
+  std::int64_t depth_ = 0;
+  std::int64_t width_ = 0;
+  IntegerWeights weights_;
+  std::int32_t weight_zero_ = 0;
+  at::Tensor bias_;
+  PlanCache plans_;
+};
+
+/// Two activations whose leading axes broadcast.
+class IntegerBatched {
+ public:
+  IntegerBatched(const ByteGrid& left, const ByteGrid& right, IntegerTail tail)
+      : left_(left), right_(right), tail_(std::move(tail)) {}
+
+  void operator()(Call& call) {
+    const std::int64_t rank = std::max(call.in(0).dim(), call.in(3).dim());
+    if (std::min(call.in(0).dim(), call.in(3).dim()) < 2 || rank > kMaxRank) {
+      fail(ErrorKind::Unsupported, "integer products need operands of 2 to {} axes", kMaxRank);
+    }
+    const at::Tensor left = dense(call.in(0), rank);
+    // oneDNN's second factor is signed.
+    const at::Tensor bytes = dense(call.in(3), rank);
+    const at::Tensor right =
+        right_.type == at::kByte ? at::bitwise_xor(bytes, 0x80).view(at::kChar) : bytes;
+    const Ints shape = product_shape(left, right);
+    at::Tensor dst = at::empty(shape, at::TensorOptions(tail_.type()));
+    if (dst.numel() != 0) {
+      Ints key = left.sizes().vec();
+      for (const at::IntArrayRef part : {left.strides(), right.sizes(), right.strides()}) {
+        key.insert(key.end(), part.begin(), part.end());
+      }
+      Plan& plan = plans_.get(key, [&] { return make_plan(left, right, dst); });
+      point(plan.src, left);
+      point(plan.weights, right);
+      point(plan.dst, dst);
+      plan.execute();
+    }
+    call.set(0, tail_.out ? dst : dst.to(tail_.real));
+  }
+
+ private:
+  static constexpr std::int64_t kMaxRank = 5;
+
+  /// With leading axes of size 1 and matrices that oneDNN reads as they lie.
+  static at::Tensor dense(const at::Tensor& tensor, std::int64_t rank) {
+    at::Tensor result = tensor;
+    while (result.dim() < rank) result = result.unsqueeze(0);
+    const bool rows = result.stride(-1) == 1 && result.stride(-2) >= result.size(-1);
+    const bool columns = result.stride(-2) == 1 && result.stride(-1) >= result.size(-2);
+    return rows || columns ? result : result.contiguous();
+  }
+
+  static Ints product_shape(const at::Tensor& left, const at::Tensor& right) {
+    Ints shape = left.sizes().vec();
+    bool fits = left.size(-1) == right.size(-2);
+    for (std::size_t i = 0; i + 2 < shape.size(); ++i) {
+      const std::int64_t other = right.size(static_cast<std::int64_t>(i));
+      fits = fits && (shape[i] == other || shape[i] == 1 || other == 1);
+      shape[i] = std::max(shape[i], other);
+    }
+    if (!fits) {
+      fail(ErrorKind::BadData, "matrices of shapes {} and {} cannot be multiplied",
+           to_string(left.sizes().vec()), to_string(right.sizes().vec()));
+    }
+    shape.back() = right.size(-1);
+    return shape;
+  }
+
+  static memory::desc bytes_desc(const at::Tensor& tensor) {
+    return {tensor.sizes().vec(), dnnl_type(tensor.scalar_type()), tensor.strides().vec()};
+  }
+
+  Plan make_plan(const at::Tensor& left, const at::Tensor& right, const at::Tensor& dst) {
+    dnnl::primitive_attr attributes = integer_attributes(tail_, static_cast<int>(dst.dim()) - 1);
+    if (left_.zero != 0) attributes.set_zero_points(DNNL_ARG_SRC, 0, {left_.zero});
+    const std::int32_t zero = right_.type == at::kByte ? right_.zero - 128 : right_.zero;
+    if (zero != 0) attributes.set_zero_points(DNNL_ARG_WEIGHTS, 0, {zero});
+    const dnnl::matmul::desc desc(bytes_desc(left), bytes_desc(right), bytes_desc(dst));
+    const ThreadScope threads(dst.numel() * left.size(-1) / 2);
+    const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
+    Plan plan;
+    plan.primitive = dnnl::matmul(pd);
+    plan.src = placeholder(pd.src_desc());
+    plan.weights = placeholder(pd.weights_desc());
+    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
+    plan.bind(pd, {}, ResidualForm::Separate);
+    return plan;
+  }
+
+  ByteGrid left_;
+  ByteGrid right_;
+  IntegerTail tail_;
+  PlanCache plans_;
+};
+
+std::optional<Kernel> make_batched(const OpContext& context, const ByteGrid& source) {
+  if (context.has_input(8) || context.has_input(9) || context.input_rank(0) < 2 ||
+      context.input_rank(3) < 2) {
+    return std::nullopt;
+  }
+  auto tail = take_tail(context, source);
+  const auto right = take_grid(context, 4, 5, context.input_dtype(3));
+  if (!tail || !right) return std::nullopt;
+  auto kernel = std::make_shared<IntegerBatched>(source, *right, std::move(*tail));
+  return Kernel([kernel](Call& call) { (*kernel)(call); });
+}
+
+}  // namespace
+
+RowsFunction make_integer_rows(const ByteGrid& source, const IntegerTail& tail,
+                               const SignedWeights& weights, const at::Tensor& bias) {
+  auto linear = std::make_shared<IntegerLinear>(source, tail, weights, false, bias);
+  return [linear](const at::Tensor& rows) { return linear->rows(rows); };
+}
+
+std::optional<Kernel> make_integer_matmul(const OpContext& context) {
+  if (!context.fast || !multiplies_bytes_exactly()) return std::nullopt;
+  if (context.has_input(8) && !context.constant(8).defined()) return std::nullopt;
+  const auto source = take_grid(context, 1, 2, context.input_dtype(0));
+  if (!source) return std::nullopt;
+  const at::Tensor weight = context.constant(3);
+  if (!weight.defined()) return make_batched(context, *source);
+  if (weight.dim() != 2 || weight.numel() == 0) return std::nullopt;
+  const bool transposed = context.node.get_int("transB", 0) != 0;
+  auto tail = take_tail(context, *source);
+  const auto weights = take_weights(context, 3, 5, transposed ? 0 : 1);
+  if (!tail || !weights) return std::nullopt;
+  auto kernel = std::make_shared<IntegerLinear>(*source, std::move(*tail), *weights, transposed,
+                                                context.take_constant(8));
+  return Kernel([kernel](Call& call) { (*kernel)(call); });
+}
+
+}  // namespace quench::exec

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tails of integer layers as oneDNN writes them.
+#include "exec/engine/int8/tail.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/file.h"
+#include "exec/engine/kernels/common.h"
+
+namespace quench::exec {
+namespace {
+
+using dnnl::algorithm;
+
+constexpr std::size_t kWeightScale = 4;
+constexpr std::size_t kOutScale = 6;
+constexpr std::size_t kOutZero = 7;
+constexpr std::size_t kResidual = 9;
+constexpr std::size_t kResidualScale = 10;
+constexpr std::size_t kResidualZero = 11;
+
+/// Whether saturation alone clips as the activation does.
+bool saturates_alike(const Fusion& fusion, const ByteGrid& out) {
+  if (fusion.activation == "relu") return out.zero == out.least();
+  if (fusion.activation != "clip") return false;
+  const auto steps = [&](float bound) { return std::nearbyint(bound / out.scale); };
+  return steps(fusion.alpha) + static_cast<float>(out.zero) <= static_cast<float>(out.least()) &&
+         steps(fusion.beta) + static_cast<float>(out.zero) >= static_cast<float>(out.greatest());
+}
+
+/// The activation in steps of the result, where that is a matter of its parameters.
+bool append_in_steps(dnnl::post_ops& ops, const Fusion& fusion, float step) {
+  if (fusion.activation == "relu") {
+    ops.append_eltwise(1.0F, algorithm::eltwise_relu, 0.0F, 0.0F);
+  } else if (fusion.activation == "leaky_relu") {
+    ops.append_eltwise(1.0F, algorithm::eltwise_relu, fusion.alpha, 0.0F);
+  } else if (fusion.activation == "clip") {
+    ops.append_eltwise(1.0F, algorithm::eltwise_clip, fusion.alpha / step, fusion.beta / step);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool works_in_steps(const Fusion& fusion) {
+  return fusion.activation.empty() || fusion.activation == "relu" ||
+         fusion.activation == "leaky_relu" || fusion.activation == "clip";
+}
+
+}  // namespace
+
+std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source) {
+  IntegerTail tail;
+  const at::Tensor scales = context.constant(kWeightScale);
+  if (!scales.defined() || scales.dim() > 1) return std::nullopt;
+  if (context.has_input(kOutScale)) {
+    tail.out = take_grid(context, kOutScale, kOutZero);
+    if (!tail.out) return std::nullopt;
+  } else {
+    const auto to = static_cast<DType>(context.node.get_int("to", 1));
+    tail.real = to == DType::Float16    ? at::kHalf
+                : to == DType::BFloat16 ? at::kBFloat16
+                                        : at::kFloat;
+  }
+  if (context.has_input(kResidual)) {
+    tail.residual = take_grid(context, kResidualScale, kResidualZero);
+    if (!tail.residual) return std::nullopt;
+  }
+  tail.fusion.activation = context.node.get_string("activation", "");
+  tail.fusion.alpha = context.node.get_float("activation_alpha", 0);
+  tail.fusion.beta = context.node.get_float("activation_beta", 0);
+  const at::Tensor wide = context.take_constant(kWeightScale).to(at::kFloat).contiguous();
+  for (std::int64_t i = 0; i < wide.numel(); ++i) {
+    tail.sum_scales.push_back(wide.data_ptr<float>()[i] * source.scale);
+  }
+  return tail;
+}
+
+dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const float step = tail.out ? tail.out->scale : 1.0F;
+  const bool in_steps = works_in_steps(tail.fusion);
+  std::vector<float> scales = tail.sum_scales;
+  if (in_steps) {
+    for (float& each : scales) each /= step;
+  }
+  attributes.set_output_scales(scales.size() == 1 ? 0 : 1 << axis, scales);
+  dnnl::post_ops ops;
+  if (tail.residual) {
+    ops.append_sum(in_steps ? tail.residual->scale / step : tail.residual->scale,
+                   tail.residual->zero, dnnl_type(tail.residual->type));
+  }
+  const bool saturates = tail.out && saturates_alike(tail.fusion, *tail.out);
+  if (!tail.fusion.activation.empty() && !saturates && !append_in_steps(ops, tail.fusion, step)) {
+    append_activation(ops, tail.fusion);
+    if (tail.out) ops.append_eltwise(1.0F, algorithm::eltwise_linear, 1.0F / step, 0.0F);
+  }
+  attributes.set_post_ops(ops);
+  if (tail.out && tail.out->zero != 0) {
+    attributes.set_zero_points(DNNL_ARG_DST, 0, {tail.out->zero});
+  }
+  return attributes;
+}
+
+dnnl::memory::data_type dnnl_type(at::ScalarType type) {
+  switch (type) {
+    case at::kByte:
+      return dnnl::memory::data_type::u8;
+    case at::kChar:
+      return dnnl::memory::data_type::s8;
+    case at::kInt:
+      return dnnl::memory::data_type::s32;
+    default:
+      return dnnl::memory::data_type::f32;
+  }
+}
+
+dnnl::memory IntegerWeights::as(const dnnl::memory::desc& wanted) {
+  if (packed_ && packed_.get_desc() == wanted) return packed_;
+  packed_ = reordered(plain_, desc_, wanted);
+  release_pages({static_cast<const std::byte*>(plain_.data_ptr()), plain_.nbytes()});
+  return packed_;
+}
+
+std::optional<SignedWeights> take_weights(const OpContext& context, std::size_t weight,
+                                          std::size_t zero, std::int64_t axis) {
+  const at::Tensor data = context.constant(weight);
+  const at::Tensor origin = context.constant(zero);
+  if (!data.defined() || (context.has_input(zero) && !origin.defined()) || data.dim() <= axis) {
+    return std::nullopt;
+  }
+  const bool is_signed = data.scalar_type() == at::kChar;
+  if (!is_signed && data.scalar_type() != at::kByte) return std::nullopt;
+  SignedWeights result;
+  if (origin.defined() && origin.numel() > 0) {
+    const at::Tensor wide = origin.to(at::kInt).reshape(-1);
+    if (!at::all(wide == wide[0]).item<bool>()) return std::nullopt;
+    result.zero = wide[0].item<std::int32_t>();
+  }
+  if (!is_signed) result.zero -= 128;
+  context.take_constant(weight);
+  if (origin.defined()) context.take_constant(zero);
+  result.data = is_signed ? data.contiguous() : at::bitwise_xor(data, 0x80).view(at::kChar);
+  Ints axes;
+  for (std::int64_t i = 0; i < data.dim(); ++i) {
+    if (i != axis) axes.push_back(i);
+  }
+  at::Tensor sums = at::sum(result.data, axes, false, at::kLong).contiguous();
+  if (result.zero != 0) sums = sums - result.zero * (data.numel() / data.size(axis));
+  result.sums.assign(sums.data_ptr<std::int64_t>(), sums.data_ptr<std::int64_t>() + sums.numel());
+  return result;
+}
+
+at::Tensor sums_bias(const at::Tensor& bias, const std::vector<float>& sum_scales,
+                     const std::vector<std::int64_t>& weight_sums, std::int64_t source_zero) {
+  if (!bias.defined() && source_zero == 0) return {};
+  const auto channels = static_cast<std::int64_t>(weight_sums.size());
+  const bool whole = !bias.defined() || bias.scalar_type() == at::kInt;
+  at::Tensor wide = at::zeros({channels}, at::kDouble);
+  if (bias.defined()) wide += bias.to(at::kDouble).reshape(-1);
+  auto* data = wide.data_ptr<double>();
+  for (std::size_t i = 0; i < weight_sums.size(); ++i) {
+    if (!whole) data[i] /= static_cast<double>(sum_scales[sum_scales.size() == 1 ? 0 : i]);
+    data[i] -= static_cast<double>(source_zero * weight_sums[i]);
+  }
+  constexpr double kMaxInt = 2147483647.0;
+  const bool fits = whole && at::all(at::abs(wide) <= kMaxInt).item<bool>();
+  return wide.to(fits ? at::kInt : at::kFloat);
+}
+
+at::Tensor integer_destination(Call& call, const IntegerTail& tail, at::IntArrayRef shape,
+                               at::MemoryFormat format) {
+  const auto options = at::TensorOptions(tail.type()).memory_format(format);
+  if (!tail.residual) return at::empty(shape, options);
+  const at::Tensor& residual = call.in(kResidual);
+  if (residual.sizes() != shape) {
+    fail(ErrorKind::BadData, "the residual has shape {}, but the result {}",
+         to_string(residual.sizes().vec()), to_string(shape.vec()));
+  }
+  if (call.dies(kResidual) && residual.is_contiguous(format)) return residual.view(tail.type());
+  at::Tensor copy = at::empty(shape, options.dtype(residual.scalar_type()));
+  copy.copy_(residual);
+  return copy.view(tail.type());
+}
+
+}  // namespace quench::exec

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an integer layer does after its sums: scales, residual, activation, zero point.
+#pragma once
+
+#include "exec/engine/int8/grid.h"
+#include "exec/engine/onednn/plan.h"
+
+namespace quench::exec {
+
+/// Everything behind the sums of a layer, known when its kernel is made.
+struct IntegerTail {
+  std::vector<float> sum_scales;     ///< one, or one a channel: what a step of a sum stands for
+  std::optional<ByteGrid> out;       ///< nothing: the result is real numbers
+  at::ScalarType real = at::kFloat;  ///< their type
+  std::optional<ByteGrid> residual;
+  Fusion fusion;  ///< its activation
+
+  at::ScalarType type() const { return out ? out->type : at::kFloat; }
+};
+
+/// The tail of a node with the inputs of QLinearConv (see passes/integer.h); nothing when a scale
+/// is not a constant. Takes the constants.
+std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source);
+/// oneDNN's attributes for it; the channels are axis `axis` of the result.
+dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis);
+
+dnnl::memory::data_type dnnl_type(at::ScalarType type);
+
+/// Constant 8-bit weights, kept as they lie in the file (which costs no memory when it is mapped)
+/// and packed as the newest plan asked.
+class IntegerWeights {
+ public:
+  IntegerWeights() = default;
+  IntegerWeights(at::Tensor plain, dnnl::memory::desc desc)
+      : plain_(std::move(plain)), desc_(std::move(desc)) {}
+  dnnl::memory as(const dnnl::memory::desc& wanted);
+
+ private:
+  at::Tensor plain_;
+  dnnl::memory::desc desc_;
+  dnnl::memory packed_;
+};
+
+/// The weights of a node as int8, and the sum of their distances from zero for each output channel.
+struct SignedWeights {
+  at::Tensor data;
+  std::int32_t zero = 0;
+  std::vector<std::int64_t> sums;
+};
+/// Nothing when the weights are no constants or have several zero points. `axis` holds the output
+/// channels.
+std::optional<SignedWeights> take_weights(const OpContext& context, std::size_t weight,
+                                          std::size_t zero, std::int64_t axis);
+
+/// The bias in steps of the sums, less what the source's zero point adds to each: 32-bit integers
+/// where the node's bias is, else floats. Undefined when there is nothing to add.
+at::Tensor sums_bias(const at::Tensor& bias, const std::vector<float>& sum_scales,
+                     const std::vector<std::int64_t>& weight_sums, std::int64_t source_zero);
+
+/// Memory for the result: the residual's own where nobody reads that again, else a copy of it.
+at::Tensor integer_destination(Call& call, const IntegerTail& tail, at::IntArrayRef shape,
+                               at::MemoryFormat format);
+
+}  // namespace quench::exec

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules that turn float operators between Q/DQ nodes into integer ones; one function each, called
+// with a node. The new nodes have the inputs of ONNX's QLinear operators (or ONNX Runtime's, where
+// ONNX has none) in the engine's own domain, where a layer may also have
+//   inputs 6 and 7 left out: its result is float, of the type in attribute `to`;
+//   inputs 9, 10, 11: a residual with its scale and zero point, added before the activation;
+//   attributes `activation`, `activation_alpha`, `activation_beta`.
+#pragma once
+
+#include "passes/grid.h"
+
+namespace quench::passes {
+
+/// Conv, ConvTranspose, Gemm and MatMul, with bias, residual and activation.
+bool integer_layer(Rewriter& rewriter, NodeId id);
+/// DynamicQuantizeLinear's MatMulInteger with the Cast, Mul, bias and activation behind it.
+bool integer_dynamic(Rewriter& rewriter, NodeId id);
+/// Add, Mul, Concat, averaging pools and Softmax between Q/DQ nodes.
+bool integer_arithmetic(Rewriter& rewriter, NodeId id);
+/// Functions of one value: a table of 256 entries, for each QuantizeLinear `id`.
+bool integer_table(Rewriter& rewriter, NodeId id);
+/// Operators that only move elements.
+bool integer_move(Rewriter& rewriter, NodeId id);
+/// Quantises before a moving operator what was quantised after it; `id` is the QuantizeLinear.
+bool quantise_before_move(Rewriter& rewriter, NodeId id);
+
+/// The QuantizeLinear, to one 8-bit grid a tensor, that alone reads `value`.
+struct Quantiser {
+  NodeId node = kNoNode;
+  Grid grid;
+};
+std::optional<Quantiser> quantiser_behind(const Rewriter& rewriter, ValueId value);
+/// A node of the engine's domain.
+Node engine_node(std::string_view op, std::string_view name, std::vector<ValueId> inputs,
+                 std::vector<ValueId> outputs);
+
+}  // namespace quench::passes

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of an activation that is quantised as it comes: DynamicQuantizeLinear, MatMulInteger,
+// Cast and Mul become one MatMulIntegerToFloat, with the bias and activation behind it.
+#include "passes/activation.h"
+#include "passes/affine.h"
+#include "passes/integer.h"
+#include "passes/match.h"
+
+namespace quench::passes {
+namespace {
+
+class DynamicRule {
+ public:
+  DynamicRule(Rewriter& rewriter, NodeId id) : rewriter_(rewriter), first_(id), place_(id) {}
+
+  bool run() {
+    const Node* product = rewriter_.as(first_, "MatMulInteger");
+    if (product == nullptr) return false;
+    const NodeId source = rewriter_.maker(product->inputs[0]);
+    if (source == kNoNode || rewriter_.node(source).op_type != "DynamicQuantizeLinear" ||
+        rewriter_.node(source).outputs.size() != 3 ||
+        product->input(2) != rewriter_.node(source).outputs[2]) {
+      return false;
+    }
+    weight_ = rewriter_.constant(product->inputs[1]);
+    if (weight_ == nullptr || weight_->rank() != 2 || !takes_cast() ||
+        !takes_scales(rewriter_.node(source).outputs[1])) {
+      return false;
+    }
+    take_bias();
+    take_activation();
+    finish(*product, rewriter_.node(source).outputs[1]);
+    return true;
+  }
+
+ private:
+  ValueId result() const { return rewriter_.result(place_); }
+
+  void advance(NodeId next) {
+    dead_.push_back(place_);
+    place_ = next;
+  }
+
+  bool takes_cast() {
+    const NodeId next = rewriter_.next(result());
+    const Node* cast = rewriter_.as(next, "Cast");
+    if (cast == nullptr || cast->get_int("to", 0) != static_cast<std::int64_t>(DType::Float32)) {
+      return false;
+    }
+    advance(next);
+    return true;
+  }
+
+  /// The weight's scales: one, or one a column.
+  bool is_scale(ValueId id) const {
+    const Tensor* scale = rewriter_.constant(id);
+    const std::int64_t columns = weight_->shape()[1];
+    return scale != nullptr && is_real(scale->dtype()) &&
+           (scale->size() == 1 || (scale->size() == columns && scale->shape().back() == columns));
+  }
+
+  bool takes_scales(ValueId dynamic) {
+    const NodeId next = rewriter_.next(result());
+    const Node* mul = rewriter_.as(next, "Mul");
+    const ValueId factor = mul == nullptr ? kNoValue : other_operand(*mul, result());
+    const NodeId maker = rewriter_.maker(factor);
+    const Node* scales = rewriter_.as(maker, "Mul");
+    if (scales == nullptr) return false;
+    scale_ = other_operand(*scales, dynamic);
+    if (!is_scale(scale_)) return false;
+    advance(next);
+    if (rewriter_.next(factor) == next) dead_.push_back(maker);
+    return true;
+  }
+
+  void take_bias() {
+    const NodeId next = rewriter_.next(result());
+    const Node* add = rewriter_.as(next, "Add");
+    const Tensor* other =
+        add == nullptr ? nullptr : rewriter_.constant(other_operand(*add, result()));
+    const auto& shape = rewriter_.graph()[result()].type.shape;
+    if (other == nullptr || !is_real(other->dtype()) || !shape || rewriter_.opset() < 7) return;
+    const std::int64_t columns = weight_->shape()[1];
+    const Channels channels{.count = columns, .last = true, .rank = std::ssize(*shape)};
+    const auto numbers = per_channel(*other, channels);
+    if (!numbers) return;
+    bias_ = rewriter_.add_constant(
+        "bias", convert(Tensor::of<double>({columns}, *numbers), DType::Float32));
+    advance(next);
+  }
+
+  void take_activation() {
+    const NodeId next = rewriter_.next(result());
+    if (next == kNoNode) return;
+    const auto activation = activation_of(rewriter_, rewriter_.node(next));
+    if (!activation || rewriter_.node(next).inputs[0] != result()) return;
+    activation_ = *activation;
+    advance(next);
+  }
+
+  void finish(const Node& product, ValueId dynamic) {
+    Node fused = engine_node("MatMulIntegerToFloat", product.name,
+                             {product.inputs[0], product.inputs[1], dynamic, scale_,
+                              product.input(2), product.input(3), bias_},
+                             rewriter_.node(place_).outputs);
+    if (!activation_.name.empty()) {
+      fused.set("activation", std::string(activation_.name));
+      fused.set("activation_alpha", activation_.alpha);
+      fused.set("activation_beta", activation_.beta);
+    }
+    rewriter_.replace(place_, std::move(fused), dead_);
+  }
+
+  Rewriter& rewriter_;
+  NodeId first_;
+  NodeId place_;
+  const Tensor* weight_ = nullptr;
+  ValueId scale_ = kNoValue;
+  ValueId bias_ = kNoValue;
+  Activation activation_;
+  std::vector<NodeId> dead_;
+};
+
+}  // namespace
+
+bool integer_dynamic(Rewriter& rewriter, NodeId id) { return DynamicRule(rewriter, id).run(); }
+
+}  // namespace quench::passes

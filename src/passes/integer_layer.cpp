@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers whose operands lie on 8-bit grids.
+#include <algorithm>
+#include <cmath>
+
+#include "passes/activation.h"
+#include "passes/affine.h"
+#include "passes/integer.h"
+#include "passes/match.h"
+
+namespace quench::passes {
+namespace {
+
+/// Known alike in every dimension, so that adding them broadcasts nothing.
+bool same_shape(const ValueType& a, const ValueType& b) {
+  if (!a.shape || !b.shape || *a.shape != *b.shape) return false;
+  return std::ranges::all_of(*a.shape,
+                             [](const Dim& dim) { return dim.known() || !dim.symbol.empty(); });
+}
+
+/// The layer's operator among the integer ones, or nothing.
+std::string_view integer_name(const Node& node) {
+  if (node.op_type == "Conv") return "QLinearConv";
+  if (node.op_type == "ConvTranspose") return "QLinearConvTranspose";
+  if (node.op_type == "Gemm" || node.op_type == "MatMul") return "QLinearMatMul";
+  return {};
+}
+
+/// A Gemm that is a plain product and sum.
+bool is_plain(const Node& node) {
+  return node.op_type != "Gemm" ||
+         (node.get_int("transA", 0) == 0 && node.get_float("alpha", 1.0F) == 1.0F &&
+          node.get_float("beta", 1.0F) == 1.0F);
+}
+
+class LayerRule {
+ public:
+  LayerRule(Rewriter& rewriter, NodeId id) : rewriter_(rewriter), first_(id), place_(id) {}
+
+  bool run() {
+    const Node& node = rewriter_.node(first_);
+    const std::string_view name = node.domain.empty() ? integer_name(node) : std::string_view();
+    if (name.empty() || node.outputs.size() != 1 || node.inputs.size() < 2 || !is_plain(node)) {
+      return false;
+    }
+    const auto x = dequantised_per_tensor(rewriter_, node.inputs[0]);
+    const auto w = dequantised(rewriter_, node.inputs[1]);
+    if (!x || !w || !read_weight(node, *w) || !read_bias(node, *x, *w)) return false;
+    take_added_bias(node);
+    if (name != "QLinearConvTranspose") take_residual();
+    take_activation();
+    finish(name, *x, *w);
+    return true;
+  }
+
+ private:
+  ValueId result() const { return rewriter_.result(place_); }
+  const Graph& graph() const { return rewriter_.graph(); }
+
+  void advance(NodeId next) {
+    dead_.push_back(place_);
+    place_ = next;
+  }
+
+  /// Counts the output channels; false where the scales do not lie along them.
+  bool read_weight(const Node& node, const Quantised& w) {
+    const Tensor* weight = rewriter_.constant(w.value);
+    if (weight != nullptr && !is_centred(w.grid)) return false;
+    if (weight == nullptr) return node.op_type == "MatMul" && w.grid.per_tensor;
+    const bool product = node.op_type == "Gemm" || node.op_type == "MatMul";
+    if (product ? weight->rank() != 2 : weight->rank() < 3) {
+      return node.op_type == "MatMul" && weight->rank() > 2 && w.grid.per_tensor;
+    }
+    std::int64_t axis = product ? 1 : 0;
+    if (node.op_type == "Gemm" && node.get_int("transB", 0) != 0) axis = 0;
+    if (node.op_type == "ConvTranspose") axis = 1;
+    if (node.op_type == "ConvTranspose" && node.get_int("group", 1) != 1) return false;
+    channels_ = weight->shape()[static_cast<std::size_t>(axis)];
+    const std::int64_t given = w.grid.axis < 0 ? w.grid.axis + weight->rank() : w.grid.axis;
+    if (w.grid.per_tensor) return true;
+    return given == axis && rewriter_.constant(w.grid.scale)->size() == channels_;
+  }
+
+  /// The bias stays integers where its steps are the sums' own, and becomes real numbers otherwise.
+  bool read_bias(const Node& node, const Quantised& x, const Quantised& w) {
+    const ValueId given = node.op_type == "MatMul" ? kNoValue : node.input(2);
+    if (given == kNoValue) return true;
+    if (channels_ == 0) return false;
+    if (const Tensor* real = rewriter_.constant(given)) return set_bias(to_doubles_or_none(*real));
+    const Node* dequantise = rewriter_.maker_as(given, "DequantizeLinear");
+    if (dequantise == nullptr) return false;
+    const Tensor* steps = rewriter_.constant(dequantise->input(0));
+    const Tensor* scale = rewriter_.constant(dequantise->input(1));
+    if (steps == nullptr || scale == nullptr || dequantise->get_int("block_size", 0) != 0 ||
+        !is_zero(dequantise->input(2)) || steps->size() != channels_ || steps->rank() != 1) {
+      return false;
+    }
+    const std::vector<double> step = to_doubles(*scale);
+    if (std::ssize(step) != 1 && std::ssize(step) != channels_) return false;
+    if (steps->dtype() == DType::Int32 && are_sums_steps(step, x, w)) {
+      bias_ = dequantise->inputs[0];
+      return true;
+    }
+    std::vector<double> numbers = to_doubles(*steps);
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] *= step[step.size() == 1 ? 0 : i];
+    return set_bias(numbers);
+  }
+
+  std::vector<double> to_doubles_or_none(const Tensor& tensor) const {
+    const bool fits =
+        is_real(tensor.dtype()) &&
+        (tensor.size() == 1 || (tensor.size() == channels_ && tensor.shape().back() == channels_));
+    return fits ? to_doubles(tensor) : std::vector<double>();
+  }
+
+  bool set_bias(const std::vector<double>& numbers) {
+    if (numbers.empty()) return false;
+    added_.assign(static_cast<std::size_t>(channels_), 0.0F);
+    for (std::size_t i = 0; i < added_.size(); ++i) {
+      added_[i] = static_cast<float>(numbers[numbers.size() == 1 ? 0 : i]);
+    }
+    return true;
+  }
+
+  /// oneDNN's weights are signed, with zero points of zero.
+  bool is_centred(const Grid& grid) const {
+    if (grid.zero == kNoValue) return grid.dtype == DType::Int8;
+    const auto wanted = std::byte{static_cast<unsigned char>(grid.dtype == DType::Int8 ? 0 : 128)};
+    return std::ranges::all_of(rewriter_.constant(grid.zero)->bytes(),
+                               [=](std::byte each) { return each == wanted; });
+  }
+
+  bool is_zero(ValueId id) const {
+    if (id == kNoValue) return true;
+    const Tensor* zero = rewriter_.constant(id);
+    return zero != nullptr &&
+           std::ranges::all_of(zero->bytes(), [](std::byte each) { return each == std::byte{0}; });
+  }
+
+  bool are_sums_steps(const std::vector<double>& step, const Quantised& x,
+                      const Quantised& w) const {
+    constexpr double kRounding = 1e-6;
+    const double source = scale_of(rewriter_, x.grid);
+    const std::vector<double> weight = to_doubles(*rewriter_.constant(w.grid.scale));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(channels_); ++i) {
+      const double wanted = source * weight[weight.size() == 1 ? 0 : i];
+      const double got = step[step.size() == 1 ? 0 : i];
+      if (std::abs(got - wanted) > kRounding * wanted) return false;
+    }
+    return true;
+  }
+
+  /// An Add of a constant behind a MatMul without bias.
+  void take_added_bias(const Node& node) {
+    const bool last = node.op_type == "Gemm" || node.op_type == "MatMul";
+    if (!last || channels_ == 0 || bias_ != kNoValue || !added_.empty()) return;
+    const NodeId next = rewriter_.next(result());
+    const Node* add = rewriter_.as(next, "Add");
+    const auto& shape = graph()[result()].type.shape;
+    if (add == nullptr || !shape || rewriter_.opset() < 7) return;
+    const Tensor* other = rewriter_.constant(other_operand(*add, result()));
+    const Channels channels{.count = channels_, .last = true, .rank = std::ssize(*shape)};
+    const auto numbers = other == nullptr ? std::nullopt : per_channel(*other, channels);
+    if (numbers && set_bias(*numbers)) advance(next);
+  }
+
+  void take_residual() {
+    const NodeId next = rewriter_.next(result());
+    const Node* add = rewriter_.as(next, "Add");
+    const ValueId other = add == nullptr ? kNoValue : other_operand(*add, result());
+    if (other == kNoValue || rewriter_.opset() < 7) return;
+    const auto z = dequantised_per_tensor(rewriter_, other);
+    if (!z || graph()[z->value].constant ||
+        !same_shape(graph()[result()].type, graph()[other].type)) {
+      return;
+    }
+    // Only where the sum is quantised at once: the residual's memory may hold the result.
+    ValueId sum = rewriter_.result(next);
+    const NodeId after = rewriter_.next(sum);
+    if (after != kNoNode && activation_of(rewriter_, rewriter_.node(after))) {
+      sum = rewriter_.result(after);
+    }
+    if (!quantiser_behind(rewriter_, sum)) return;
+    residual_ = *z;
+    advance(next);
+  }
+
+  void take_activation() {
+    const NodeId next = rewriter_.next(result());
+    if (next == kNoNode) return;
+    const auto activation = activation_of(rewriter_, rewriter_.node(next));
+    if (!activation || rewriter_.node(next).inputs[0] != result()) return;
+    activation_ = *activation;
+    advance(next);
+  }
+
+  ValueId bias() {
+    if (bias_ != kNoValue || added_.empty()) return bias_;
+    return rewriter_.add_constant("bias", Tensor::of<float>({channels_}, added_));
+  }
+
+  void finish(std::string_view name, const Quantised& x, const Quantised& w) {
+    const DType dtype = graph()[result()].type.dtype;
+    const auto quantiser = quantiser_behind(rewriter_, result());
+    if (quantiser) advance(quantiser->node);
+    const Grid out = quantiser ? quantiser->grid : Grid{};
+    std::vector<ValueId> inputs = {x.value,     x.grid.scale, x.grid.zero, w.value, w.grid.scale,
+                                   w.grid.zero, out.scale,    out.zero,    bias()};
+    const bool adds = residual_.value != kNoValue;
+    if (adds) {
+      inputs.insert(inputs.end(), {residual_.value, residual_.grid.scale, residual_.grid.zero});
+    }
+    const Node& first = rewriter_.node(first_);
+    Node fused = engine_node(name, first.name, inputs, rewriter_.node(place_).outputs);
+    fused.attributes = first.attributes;
+    if (!quantiser) fused.set("to", static_cast<std::int64_t>(dtype));
+    if (!activation_.name.empty()) {
+      fused.set("activation", std::string(activation_.name));
+      fused.set("activation_alpha", activation_.alpha);
+      fused.set("activation_beta", activation_.beta);
+    }
+    rewriter_.replace(place_, std::move(fused), dead_);
+  }
+
+  Rewriter& rewriter_;
+  NodeId first_;
+  NodeId place_;  ///< the last node that is part of the layer
+  std::vector<NodeId> dead_;
+  std::int64_t channels_ = 0;  ///< 0: not known, the weight is no constant matrix
+  ValueId bias_ = kNoValue;
+  std::vector<float> added_;
+  Quantised residual_;
+  Activation activation_;
+};
+
+}  // namespace
+
+bool integer_layer(Rewriter& rewriter, NodeId id) { return LayerRule(rewriter, id).run(); }
+
+}  // namespace quench::passes
