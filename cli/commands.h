@@ -22,6 +22,8 @@ Command setup_quantize(CLI::App& root);
 Command setup_calibrate(CLI::App& root);
 Command setup_lint(CLI::App& root);
 Command setup_convert(CLI::App& root);
+Command setup_pack(CLI::App& root);
+Command setup_unpack(CLI::App& root);
 Command setup_list(CLI::App& root);
 Command setup_demo(CLI::App& root);
 

@@ -17,7 +17,7 @@ PUBLIC_HEADERS = {
     "graph": "ir", "model": "ir", "data": "data", "session": "exec", "metrics": "metrics",
     "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "statistics": "observe", "lower": "lower",
     "evaluate": "pipeline", "quantize": "pipeline", "ptq": "pipeline",
-    "run": "pipeline", "formats": "formats",
+    "run": "pipeline", "formats": "formats", "pack": "formats",
 }
 # Third-party headers by how their name begins, and the places that may include them.
 THIRD_PARTY = {
@@ -32,7 +32,8 @@ THIRD_PARTY = {
     "CLI/": ["cli/"],
     "fmt/": ["src/", "cli/"],
     "zip.h": ["src/data/"],
-    "zlib.h": ["src/data/"],
+    "zlib.h": ["src/data/", "src/formats/packed/"],
+    "zstd.h": ["src/formats/packed/"],
 }
 # Folders of the C library and the kernel.
 SYSTEM_FOLDERS = {"sys", "linux", "arpa", "netinet"}

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "formats/onnx/source.h"
 #include "quench/model.h"
@@ -21,6 +22,15 @@ Model read_file(const std::string& path, const ReadOptions& options = {});
 /// only when both are complete and were read again.
 void write_file(const Model& model, const std::string& path, const SaveOptions& options,
                 std::uint64_t max_file_bytes = kMaxFileBytes);
+
+/// A model without the bytes of its tensors, which are numbered instead.
+struct Shell {
+  std::string text;
+  std::vector<Tensor> parts;
+};
+Shell to_shell(const Model& model);
+/// The reverse; `parts` come from a file and may be anything.
+Model from_shell(std::span<const std::byte> text, std::vector<Stored> parts);
 
 /// Throws Error(Internal) that names what differs, bytes of weights included.
 void expect_same(const Model& written, const Model& read_again);

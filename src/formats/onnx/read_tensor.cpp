@@ -126,6 +126,15 @@ Tensor read_lifted(const TensorProto& proto, DType dtype, Shape shape, std::uint
                      source.options());
 }
 
+/// How a tensor that is kept as a part lay in the file it came from.
+ConstantForm form_of(const TensorProto& proto) {
+  const auto form = static_cast<ConstantForm>(proto.quench_form());
+  if (form != ConstantForm::Typed) {
+    fail(ErrorKind::BadModel, "its form {} is not known", proto.quench_form());
+  }
+  return form;
+}
+
 }  // namespace
 
 std::optional<ReadTensor> read_tensor(const TensorProto& proto, Source& source) {
@@ -148,6 +157,9 @@ std::optional<ReadTensor> read_tensor(const TensorProto& proto, Source& source) 
         tensor_over(dtype, std::move(shape), source.outside(proto, *size), source.options()),
         ConstantForm::External};
   }
+  if (proto.has_quench_form()) {
+    return ReadTensor{read_lifted(proto, dtype, std::move(shape), *size, source), form_of(proto)};
+  }
   if (proto.has_quench_payload()) {
     const bool raw = proto.quench_payload().field() == kRawData;
     return ReadTensor{read_lifted(proto, dtype, std::move(shape), *size, source),
@@ -169,6 +181,7 @@ void clear_data(TensorProto& proto) {
   proto.clear_external_data();
   proto.clear_data_location();
   proto.clear_quench_payload();
+  proto.clear_quench_form();
 }
 
 void restore_data(TensorProto& proto, const Source& source) {

@@ -87,7 +87,15 @@ Source::Source(const std::string& path, Stored file, ReadOptions options)
       file_(std::move(file)),
       options_(std::move(options)) {}
 
+Stored Source::part(std::uint64_t number, std::uint64_t size) const {
+  if (number >= parts_.size() || parts_[number].bytes.size() != size) {
+    fail(ErrorKind::BadModel, "its bytes are not in the file; the file is damaged");
+  }
+  return parts_[number];
+}
+
 Stored Source::inside(std::uint64_t position, std::uint64_t size) const {
+  if (numbered_) return part(position, size);
   if (position > file_.bytes.size() || size > file_.bytes.size() - position) {
     fail(ErrorKind::Internal, "a tensor was recorded outside the file");
   }
@@ -107,6 +115,8 @@ const MappedFile& Source::open(const std::string& location) {
 }
 
 Stored Source::outside(const TensorProto& proto, std::uint64_t expected) {
+  if (numbered_)
+    fail(ErrorKind::BadModel, "its data is external, but this file holds all its data");
   const Place place = place_of(proto, expected);
   const MappedFile& file = open(place.location);
   const std::uint64_t size = file.bytes().size();

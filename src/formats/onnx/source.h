@@ -8,6 +8,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/file.h"
 
@@ -33,6 +35,8 @@ class Source {
  public:
   /// `path` gives the folder of data files; `file` holds the model itself.
   Source(const std::string& path, Stored file, ReadOptions options);
+  /// A source whose tensors are numbered instead: positions count `parts`.
+  explicit Source(std::vector<Stored> parts) : parts_(std::move(parts)), numbered_(true) {}
 
   /// The bytes of the model's file in [position, position + size).
   Stored inside(std::uint64_t position, std::uint64_t size) const;
@@ -43,11 +47,14 @@ class Source {
   const ReadOptions& options() const noexcept { return options_; }
 
  private:
+  Stored part(std::uint64_t number, std::uint64_t size) const;
   const MappedFile& open(const std::string& location);
 
   std::string folder_;
   Stored file_;
   ReadOptions options_;
+  std::vector<Stored> parts_;
+  bool numbered_ = false;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
 };
 

@@ -43,11 +43,14 @@ class Store {
   /// `location` names the data file.
   Store(SaveOptions::Data data, std::string location)
       : data_(data), location_(std::move(location)) {}
+  /// Sets every tensor aside as a part, for a file that is not ONNX itself.
+  static Store of_parts();
 
   /// Writes all but the tensor's name and what only the format understands.
   void write(const Tensor& tensor, ConstantForm form, TensorProto& proto);
 
   std::span<const std::span<const std::byte>> payloads() const noexcept { return payloads_; }
+  std::vector<Tensor>& parts() noexcept { return parts_; }
   /// What the data file holds: ranges, in order of their offset.
   struct Block {
     std::uint64_t offset;
@@ -59,11 +62,14 @@ class Store {
   bool goes_outside(const Tensor& tensor, ConstantForm form) const;
   void write_inside(const Tensor& tensor, std::uint32_t field, TensorProto& proto);
   void write_outside(const Tensor& tensor, TensorProto& proto);
+  void write_part(const Tensor& tensor, ConstantForm form, TensorProto& proto);
 
   SaveOptions::Data data_;
   std::string location_;
   std::vector<std::span<const std::byte>> payloads_;
   std::vector<Block> blocks_;
+  bool as_parts_ = false;
+  std::vector<Tensor> parts_;
   std::uint64_t end_ = 0;
   /// Tensors that share bytes share them in the data file, too.
   std::map<std::pair<const std::byte*, std::size_t>, std::uint64_t> placed_;

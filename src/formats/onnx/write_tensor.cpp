@@ -20,6 +20,12 @@ void add_entry(TensorProto& proto, const char* key, std::string value) {
 
 }  // namespace
 
+Store Store::of_parts() {
+  Store store(SaveOptions::Data::Inside, {});
+  store.as_parts_ = true;
+  return store;
+}
+
 bool Store::goes_outside(const Tensor& tensor, ConstantForm form) const {
   if (tensor.dtype() == DType::String || tensor.bytes().empty()) return false;
   if (data_ == SaveOptions::Data::External) return tensor.bytes().size() >= kMinOutside;
@@ -29,6 +35,7 @@ bool Store::goes_outside(const Tensor& tensor, ConstantForm form) const {
 void Store::write(const Tensor& tensor, ConstantForm form, TensorProto& proto) {
   proto.set_data_type(static_cast<std::int32_t>(tensor.dtype()));
   for (const std::int64_t dim : tensor.shape()) proto.add_dims(dim);
+  if (as_parts_ && tensor.dtype() != DType::String) return write_part(tensor, form, proto);
   if (goes_outside(tensor, form)) return write_outside(tensor, proto);
   switch (tensor.dtype()) {
     case DType::String:
@@ -53,6 +60,16 @@ void Store::write_inside(const Tensor& tensor, std::uint32_t field, TensorProto&
   place.set_field(field);
   place.set_position(payloads_.size());
   payloads_.push_back(tensor.bytes());
+}
+
+void Store::write_part(const Tensor& tensor, ConstantForm form, TensorProto& proto) {
+  // A part is inside its file, wherever it came from; only typed fields are worth remembering.
+  if (form == ConstantForm::Typed) proto.set_quench_form(static_cast<std::int32_t>(form));
+  Payload& place = *proto.mutable_quench_payload();
+  place.set_field(kRawData);
+  place.set_position(parts_.size());
+  place.set_size(tensor.bytes().size());
+  parts_.push_back(tensor);
 }
 
 void Store::write_outside(const Tensor& tensor, TensorProto& proto) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packed format's row in the table of formats.
+#include <cstring>
+
+#include "formats/packed/file.h"
+#include "formats/registry.h"
+
+namespace quench {
+namespace {
+
+bool sniff(std::span<const std::byte> file) {
+  return file.size() >= packed::kMagic.size() &&
+         std::memcmp(file.data(), packed::kMagic.data(), packed::kMagic.size()) == 0;
+}
+
+Model read(const std::string& /*path*/, const std::shared_ptr<const MappedFile>& file) {
+  return packed::read_bytes({file->bytes(), file});
+}
+
+}  // namespace
+
+FormatInfo packed_format() {
+  return {.name = "packed",
+          .summary = "Quench's own, for any bit width: bit-packed, entropy-coded, checksummed",
+          .extension = ".qnch",
+          .sniff = sniff,
+          .read = read,
+          .write = packed::write_file};
+}
+
+}  // namespace quench
