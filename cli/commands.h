@@ -26,5 +26,6 @@ Command setup_pack(CLI::App& root);
 Command setup_unpack(CLI::App& root);
 Command setup_list(CLI::App& root);
 Command setup_demo(CLI::App& root);
+Command setup_analyze(CLI::App& root);
 
 }  // namespace quench::cli

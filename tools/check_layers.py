@@ -18,6 +18,7 @@ PUBLIC_HEADERS = {
     "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "statistics": "observe", "lower": "lower",
     "evaluate": "pipeline", "quantize": "pipeline", "ptq": "pipeline",
     "run": "pipeline", "formats": "formats", "pack": "formats",
+    "analysis": "analyze", "analyze": "pipeline",
 }
 # Third-party headers by how their name begins, and the places that may include them.
 THIRD_PARTY = {

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times `quench analyze sensitivity` on MobileNetV2: whole runs, partial runs and --quick."""
+import argparse
+import sys
+import tempfile
+
+import common
+
+WORST = 10
+IMAGES = ["--resize-shorter", "256", "--center-crop", "224,224", "--mean", "123.675,116.28,103.53",
+          "--std", "58.395,57.12,57.375"]
+# What is asked of each way: the most of the whole runs' time it may take.
+WAYS = {"whole runs": (["--whole-runs"], None), "exact": ([], 0.6), "quick": (["--quick"], 0.2)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="mobilenet_v2.onnx")
+    parser.add_argument("--limit", type=int, default=100)
+    parser.add_argument("--metric", default="sqnr")
+    options = parser.parse_args()
+    build = common.SOURCE / "build" / "release"
+    found = {}
+    for name, (flags, _) in WAYS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            found[name] = common.run_json(
+                [build / "quench", "analyze", "sensitivity", common.SHARED / "models" / options.model,
+                 "--data", common.SHARED / "data/imagenet-mini/calib", "--labels",
+                 common.SHARED / "data/imagenet-mini/calib_labels.txt", "--limit", options.limit,
+                 "--metric", options.metric, "-o", folder, "--quiet", "--json", *IMAGES, *flags])
+    plain = found["whole runs"]
+    order = [layer["layer"] for layer in plain["layers"]]
+    rows, missed, results = [], False, {}
+    for name, (_, most) in WAYS.items():
+        own = [layer["layer"] for layer in found[name]["layers"]]
+        ratio = found[name]["seconds"] / plain["seconds"]
+        same = own == order if name != "quick" else set(own[:WORST]) == set(order[:WORST])
+        missed = missed or not same or (most is not None and ratio > most)
+        results[name] = {"seconds": found[name]["seconds"], "ratio": ratio, "same": same}
+        rows.append([name, f"{found[name]['seconds']:.1f}", f"{ratio:.2f}",
+                     "-" if most is None else f"{most}", "yes" if same else "NO"])
+    common.print_table(["way", "seconds", "of whole runs", "at most", "same ranking"], rows)
+    common.write_results("sensitivity.json", {"model": options.model, "limit": options.limit,
+                                              "metric": options.metric, "layers": len(order),
+                                              "ways": results})
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// quench analyze: where the error is, and which layers to leave in float.
+#include "quench/analyze.h"
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+#include <memory>
+#include <optional>
+
+#include "cli/analyze_flags.h"
+#include "cli/commands.h"
+#include "cli/errors.h"
+#include "cli/json.h"
+#include "cli/table.h"
+
+namespace quench::cli {
+namespace {
+
+struct SensitivityFlags {
+  AnalyzeFlags shared;
+  SensitivityOptions how;
+  bool whole_runs = false;
+};
+
+Json result_json(const SensitivityResult& result) {
+  Json json = {{"metric", result.metric},
+               {"float", number(result.float_metric)},
+               {"quantized", number(result.quantized_metric)},
+               {"samples", result.samples},
+               {"resumed", result.resumed},
+               {"seconds", result.seconds},
+               {"calibration_seconds", result.calibration_seconds}};
+  json["layers"] = Json::array();
+  for (const LayerScore& layer : result.layers) {
+    json["layers"].push_back({{"layer", layer.layer},
+                              {"op_type", layer.op_type},
+                              {"weight", layer.weight},
+                              {"metric", number(layer.metric)},
+                              {"sqnr", number(layer.sqnr)},
+                              {"samples", layer.samples}});
+  }
+  return json;
+}
+
+void print_result(const SensitivityResult& result, const std::string& folder) {
+  constexpr std::size_t kShown = 20;
+  Table table;
+  table.column(result.reverse ? "all quantised but" : "only this layer quantised")
+      .column("operator")
+      .column(result.metric, Align::Right)
+      .column("output SQNR, dB", Align::Right)
+      .column("samples", Align::Right);
+  for (std::size_t i = 0; i < std::min(kShown, result.layers.size()); ++i) {
+    const LayerScore& layer = result.layers[i];
+    table.row({layer.layer, layer.op_type, fixed(layer.metric, 4), fixed(layer.sqnr, 2),
+               grouped(layer.samples)});
+  }
+  print(table.text());
+  print("\n" + grouped(static_cast<std::int64_t>(result.layers.size())) + " layers, " +
+        result.metric + " in float " + fixed(result.float_metric, 4) + ", all quantised " +
+        fixed(result.quantized_metric, 4) + ", " + fixed(result.seconds, 1) +
+        " s\nall of them, worst first: " + folder + "/analysis.txt\n");
+}
+
+int run_sensitivity(const SensitivityFlags& flags) {
+  ProgressBar bar;
+  const Context context = make_context(flags.shared.common, bar);
+  const AnalyzeOptions options = analyze_options(flags.shared);
+  SensitivityOptions how = flags.how;
+  how.partial_runs = !flags.whole_runs;
+  const SensitivityResult result = analyze_sensitivity(flags.shared.model, options, how, context);
+  bar.clear();
+  if (flags.shared.common.json) {
+    print_json(result_json(result));
+  } else {
+    print_result(result, options.save_dir);
+  }
+  return kOk;
+}
+
+Command setup_sensitivity(CLI::App& analyze) {
+  CLI::App* app = add_verb(analyze, "sensitivity", "Quantise one layer at a time and rank them",
+                           "quench analyze sensitivity model.onnx --data images.npy");
+  auto flags = std::make_shared<SensitivityFlags>();
+  add_analyze_flags(*app, flags->shared);
+  add_metric_flags(*app, flags->shared);
+  app->add_flag("--reverse", flags->how.reverse, "Quantise all layers but one instead");
+  app->add_flag("--quick", flags->how.quick,
+                "Few samples first, more only for layers that could be among the worst");
+  app->add_option("--worst", flags->how.worst, "How many worst layers --quick must be sure of")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  app->add_flag("--whole-runs", flags->whole_runs,
+                "Run the whole model for every layer, without cached values");
+  app->add_flag("--resume", flags->shared.resume, "Go on where an interrupted run stopped");
+  return {app, [flags] { return run_sensitivity(*flags); }};
+}
+
+}  // namespace
+
+Command setup_analyze(CLI::App& root) {
+  CLI::App* app = add_verb(root, "analyze", "Find the layers that cost accuracy",
+                           "quench analyze sensitivity model.onnx --data images.npy");
+  app->require_subcommand(1);
+  auto kinds = std::make_shared<std::vector<Command>>();
+  kinds->push_back(setup_sensitivity(*app));
+  return {app, [kinds] {
+            for (const Command& kind : *kinds) {
+              if (kind.app->parsed()) return kind.run();
+            }
+            return static_cast<int>(kUsage);
+          }};
+}
+
+}  // namespace quench::cli

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// One layer quantised at a time, from cached float values.
+#include "analyze/partial.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/format.h"
+
+namespace quench::analyze {
+namespace {
+
+/// Everything a node reads, the captures of graphs inside it included.
+std::vector<ValueId> reads(const Graph& graph, const Node& node) {
+  std::vector<ValueId> ids;
+  for (const ValueId id : node.inputs) {
+    if (id != kNoValue) ids.push_back(id);
+  }
+  for (const std::string& name : captured_names(node)) {
+    if (const ValueId id = graph.find(name); id != kNoValue) ids.push_back(id);
+  }
+  return ids;
+}
+
+/// The nodes of `whole` between `inputs` and `outputs`, as a model of its own.
+Model cut_out(const Model& whole, const std::vector<std::string>& inputs,
+              const std::vector<std::string>& outputs) {
+  Model part = whole;
+  Graph& graph = part.graph;
+  const Uses uses(graph);
+  std::vector<bool> dead(graph.nodes.size(), true);
+  std::set<ValueId> known;
+  for (const std::string& name : inputs) known.insert(graph.find(name));
+  std::vector<ValueId> open;
+  for (const std::string& name : outputs) open.push_back(graph.find(name));
+  graph.outputs = open;
+  while (!open.empty()) {
+    const ValueId id = open.back();
+    open.pop_back();
+    const NodeId maker = uses.producer[static_cast<std::size_t>(id)];
+    if (!known.insert(id).second || maker < 0 || !dead[static_cast<std::size_t>(maker)]) continue;
+    dead[static_cast<std::size_t>(maker)] = false;
+    for (const ValueId read : reads(graph, graph.nodes[static_cast<std::size_t>(maker)])) {
+      open.push_back(read);
+    }
+  }
+  graph.inputs.clear();
+  for (const std::string& name : inputs) graph.inputs.push_back(graph.find(name));
+  compact(graph, dead);
+  return part;
+}
+
+}  // namespace
+
+PartialRunner::PartialRunner(Simulator& simulator, std::vector<std::string> outputs,
+                             const Context& context)
+    : simulator_(simulator),
+      outputs_(std::move(outputs)),
+      context_(context),
+      uses_(simulator.model().graph) {
+  std::set<std::string> taps(outputs_.begin(), outputs_.end());
+  for (const Layer& layer : simulator_.layers()) {
+    segments_.push_back(make_segment(layer));
+    const Segment& made = segments_.back();
+    for (const auto* names : {&made.inputs, &made.fed, &made.bypass}) {
+      taps.insert(names->begin(), names->end());
+    }
+  }
+  const std::size_t count = taps.size();
+  taps_.assign(taps.begin(), taps.end());
+  float_session_ =
+      std::make_unique<Session>(simulator_.model(), SessionOptions{.taps = taps_}, context_);
+  context_.info(format("analyze: {} layers, {} values cached a batch", segments_.size(), count));
+}
+
+PartialRunner::Segment PartialRunner::make_segment(const Layer& layer) {
+  const Graph& graph = simulator_.model().graph;
+  const QuantPlan plan = simulator_.plan_of(simulator_.only(layer.name));
+  const Model whole = insert_qdq(simulator_.model(), plan, simulator_.solve(plan));
+  Segment segment;
+  std::set<std::string> grids;
+  for (const auto& [name, value] : plan.values) {
+    if (value.kind != ValuePlan::Kind::Float) grids.insert(name);
+  }
+  // The layer makes these; whatever else has a grid is a float value that is rounded.
+  const std::set<std::string> made = {
+      graph[graph.nodes[static_cast<std::size_t>(layer.node)].outputs[0]].name, layer.output};
+  for (const std::string& name : grids) {
+    if (!made.contains(name)) segment.inputs.push_back(name);
+    // What the layer alone reads need not come back.
+    const ValueId id = graph.find(name);
+    if (!made.contains(name) && uses_.only_consumer(id) == layer.node) continue;
+    segment.seen.push_back(seen_as(whole.graph, name));
+    segment.fed.push_back(name);
+  }
+  if (!std::ranges::any_of(made, [&](const auto& name) { return grids.contains(name); })) {
+    segment.seen.push_back(layer.output);  // a target that leaves outputs in float
+    segment.fed.push_back(layer.output);
+  }
+  segment.model = cut_out(whole, segment.inputs, segment.seen);
+  find_readers(segment);
+  return segment;
+}
+
+void PartialRunner::find_readers(Segment& segment) const {
+  const Graph& graph = simulator_.model().graph;
+  std::set<ValueId> changed;
+  std::set<ValueId> bypass;
+  for (const std::string& name : segment.fed) changed.insert(graph.find(name));
+  const std::set<ValueId> fed = changed;
+  // Nodes are in an order in which they can run: one walk finds all that lies behind.
+  for (const Node& node : graph.nodes) {
+    const std::vector<ValueId> inputs = reads(graph, node);
+    const auto is_changed = [&](ValueId id) { return changed.contains(id); };
+    if (std::ranges::none_of(inputs, is_changed)) continue;
+    const bool replaced =
+        std::ranges::all_of(node.outputs, [&](ValueId id) { return fed.contains(id); });
+    if (replaced) continue;
+    for (const ValueId id : inputs) {
+      if (!is_changed(id) && graph.constant(id) == nullptr) bypass.insert(id);
+    }
+    changed.insert(node.outputs.begin(), node.outputs.end());
+  }
+  for (const ValueId id : bypass) segment.bypass.push_back(graph[id].name);
+  for (const std::string& name : outputs_) {
+    if (changed.contains(graph.find(name))) segment.wanted.push_back(name);
+  }
+}
+
+const TensorMap& PartialRunner::set_batch(const EvalBatch& batch) {
+  std::vector<std::string> wanted;
+  for (const std::string& name : taps_) {
+    if (!batch.inputs.contains(name)) wanted.push_back(name);
+  }
+  cached_ = float_session_->run(batch.inputs, wanted);
+  cached_.insert(batch.inputs.begin(), batch.inputs.end());
+  return cached_;
+}
+
+TensorMap PartialRunner::run(std::size_t index) {
+  Segment& segment = segments_.at(index);
+  if (!segment.session) {
+    segment.session =
+        std::make_unique<Session>(std::move(*segment.model), SessionOptions{}, context_);
+    segment.model.reset();
+  }
+  TensorMap feeds;
+  for (const std::string& name : segment.inputs) feeds[name] = cached_.at(name);
+  TensorMap made = segment.session->run(feeds, segment.seen);
+  feeds.clear();
+  for (const std::string& name : segment.bypass) feeds[name] = cached_.at(name);
+  for (std::size_t i = 0; i < segment.fed.size(); ++i) {
+    feeds[segment.fed[i]] = made.at(segment.seen[i]);
+  }
+  TensorMap outputs;
+  if (!segment.wanted.empty()) outputs = float_session_->run(feeds, segment.wanted);
+  for (const std::string& name : outputs_) outputs.try_emplace(name, cached_.at(name));
+  return outputs;
+}
+
+}  // namespace quench::analyze

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// One layer quantised at a time. The float values of a batch are computed once; for each layer
+// only its quantised self, in a session of its own few nodes, and what lies behind it are run.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/eval_data.h"
+#include "analyze/simulator.h"
+#include "quench/session.h"
+
+namespace quench::analyze {
+
+/// Runs of a model in which one layer is quantised.
+class PartialRunner {
+ public:
+  PartialRunner(Simulator& simulator, std::vector<std::string> outputs, const Context& context);
+
+  /// Runs the float model; its values are kept for `run` until the next batch.
+  const TensorMap& set_batch(const EvalBatch& batch);
+  /// The outputs with only layer `index` quantised.
+  TensorMap run(std::size_t index);
+
+ private:
+  /// How a layer enters the float model.
+  struct Segment {
+    std::vector<std::string> inputs;  ///< float values that the layer's session reads
+    std::vector<std::string> seen;    ///< its outputs there
+    std::vector<std::string> fed;     ///< the float model's values that they stand for
+    std::vector<std::string> bypass;  ///< float values that what lies behind reads besides
+    std::vector<std::string> wanted;  ///< outputs that change
+    std::optional<Model> model;       ///< until the session is opened
+    std::unique_ptr<Session> session;
+  };
+  Segment make_segment(const Layer& layer);
+  void find_readers(Segment& segment) const;
+
+  Simulator& simulator_;
+  std::vector<std::string> outputs_;
+  const Context& context_;
+  Uses uses_;
+  std::vector<Segment> segments_;
+  std::vector<std::string> taps_;
+  std::unique_ptr<Session> float_session_;
+  TensorMap cached_;
+};
+
+}  // namespace quench::analyze

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// quench analyze sensitivity: which layer is it?
+#include <chrono>
+#include <filesystem>
+#include <limits>
+
+#include "analyze/sensitivity.h"
+#include "base/file.h"
+#include "base/format.h"
+#include "pipeline/analyze_setup.h"
+#include "pipeline/checkpoint.h"
+
+namespace quench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+double since(Clock::time_point began) {
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
+std::string hex(std::uint64_t hash) { return format("{:016x}", hash); }
+
+Fingerprint fingerprint_of(Analysis& analysis, const AnalyzeOptions& options,
+                           const SensitivityOptions& how) {
+  Fingerprint result;
+  const auto file = MappedFile::open(analysis.model_path);
+  result.model = hex(analyze::hash_bytes(file->bytes()));
+  // Every calibration sample has its part in the grids.
+  std::uint64_t grids = analysis.data ? analysis.data->fingerprint() : 0;
+  const QuantPlan& plan = analysis.simulator->plan();
+  const QuantSolution solution = analysis.simulator->solve(plan);
+  std::uint64_t specs = 0;
+  for (const auto& [name, params] : solution.values) {
+    grids = analyze::hash_bytes(std::as_bytes(std::span(params.scale)), grids);
+    specs = analyze::hash_text(
+        format("{} {} {} {}", name, params.spec.bits, params.spec.symmetric, params.spec.observer),
+        specs);
+  }
+  for (const auto& [place, params] : solution.weights) {
+    specs = analyze::hash_text(format("{} {} {} {}", place.first, params.spec.bits,
+                                      params.spec.axis, params.spec.observer),
+                               specs);
+  }
+  result.data = hex(grids);
+  result.settings =
+      format("{} {} {} batch {} {}", analysis.scorer ? analysis.scorer->metric() : "function",
+             options.metric_command, how.reverse ? "all but one" : "one", options.quantize.batch,
+             hex(specs));
+  return result;
+}
+
+/// Scores that a function gives: one number a layer.
+void score_by_function(Analysis& analysis, const SensitivityOptions& how, analyze::Scores& scores,
+                       const Context& context, const std::function<void()>& checkpoint) {
+  analyze::Simulator& simulator = *analysis.simulator;
+  std::int64_t done = 0;
+  for (const analyze::Layer& layer : simulator.layers()) {
+    context.check_cancelled();
+    context.report("sensitivity", done++, static_cast<std::int64_t>(simulator.layers().size()));
+    if (scores.contains(layer.name)) continue;
+    const analyze::Choice choice =
+        how.reverse ? analyze::Choice{.in_float = {layer.name}} : simulator.only(layer.name);
+    scores[layer.name] = {{.metric = analysis.eval(simulator.quantized(choice))}};
+    checkpoint();
+  }
+}
+
+void rank_by_function(Analysis& analysis, const SensitivityOptions& how, Checkpoint& checkpoint,
+                      const Context& context, SensitivityResult& result) {
+  // The scorer only orders here: "cosine" is a mean of which more is better.
+  const analyze::Scorer scorer("cosine", {"function"});
+  analyze::Scores scores = checkpoint.load();
+  if (result.resumed == 0) scores.clear();
+  result.resumed = static_cast<std::int64_t>(scores.size());
+  score_by_function(analysis, how, scores, context, [&] { checkpoint.save(scores, true); });
+  result.metric = "function";
+  result.layers = analyze::rank(analysis.simulator->layers(), scorer, scores, how.reverse);
+  for (LayerScore& layer : result.layers) layer.sqnr = kNaN;
+  result.float_metric = analysis.eval(analysis.simulator->model());
+  result.quantized_metric = analysis.eval(analysis.simulator->quantized({}));
+}
+
+void rank_by_data(Analysis& analysis, const SensitivityOptions& how, Checkpoint& checkpoint,
+                  const Context& context, SensitivityResult& result) {
+  const analyze::Scorer& scorer = *analysis.scorer;
+  analyze::SensitivityJob job{.simulator = *analysis.simulator,
+                              .data = *analysis.data,
+                              .scorer = scorer,
+                              .context = context,
+                              .scores = {},
+                              .checkpoint = {}};
+  if (result.resumed != 0) job.scores = checkpoint.load();
+  result.resumed = static_cast<std::int64_t>(job.scores.size());
+  job.checkpoint = [&] { checkpoint.save(job.scores); };
+  const auto began = Clock::now();
+  if (how.reverse || !how.partial_runs) {
+    analyze::score_plainly(job, how.reverse);
+  } else if (how.quick) {
+    analyze::score_quickly(job, static_cast<std::size_t>(how.worst));
+  } else {
+    analyze::score_exactly(job);
+  }
+  result.seconds = since(began);
+  checkpoint.save(job.scores, true);
+  result.metric = scorer.metric();
+  result.higher_is_better = scorer.higher_is_better();
+  result.samples = analysis.data->size();
+  result.layers = analyze::rank(analysis.simulator->layers(), scorer, job.scores, how.reverse);
+  const std::vector<TensorMap> expected = analyze::float_outputs(job);
+  std::vector<analyze::SampleScore> own;
+  for (std::int64_t i = 0; i < analysis.data->batches(); ++i) {
+    const TensorMap& outputs = expected[static_cast<std::size_t>(i)];
+    scorer.add(*analysis.data->batch(i), outputs, outputs, own);
+  }
+  result.float_metric = scorer.value(own);
+  result.quantized_metric =
+      scorer.value(analyze::score_model(analysis.simulator->quantized({}), job, expected));
+}
+
+void write_analysis(const SensitivityResult& result, const std::string& folder) {
+  std::string text;
+  for (const LayerScore& layer : result.layers) {
+    text += format("{} layer name: {}, eval metric: {}\n", result.reverse ? "without" : "quant",
+                   on_one_line(layer.layer), layer.metric);
+  }
+  write_text((std::filesystem::path(folder) / "analysis.txt").string(), text);
+}
+
+}  // namespace
+
+SensitivityResult analyze_sensitivity(const std::string& model_path, const AnalyzeOptions& options,
+                                      const SensitivityOptions& how, const Context& context) {
+  if (how.worst < 1) fail(ErrorKind::Usage, "the worst layers must be at least 1");
+  Analysis analysis = set_up_analysis(model_path, options, AnalysisNeeds::Evaluation, context);
+  Checkpoint checkpoint(
+      (std::filesystem::path(options.save_dir) / "analysis_checkpoint.json").string(),
+      fingerprint_of(analysis, options, how));
+  SensitivityResult result{.reverse = how.reverse};
+  result.resumed = options.resume ? 1 : 0;
+  const auto began = Clock::now();
+  if (analysis.eval) {
+    rank_by_function(analysis, how, checkpoint, context, result);
+    result.seconds = since(began);
+  } else {
+    rank_by_data(analysis, how, checkpoint, context, result);
+  }
+  result.calibration_seconds = analysis.calibration_seconds;
+  write_analysis(result, options.save_dir);
+  return result;
+}
+
+}  // namespace quench

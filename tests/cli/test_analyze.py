@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""quench analyze sensitivity: what it writes, how it resumes, and what it does about bad input."""
+import json
+import os
+import re
+import unittest
+
+import harness
+
+
+class SensitivityTest(harness.CliTest):
+    def analyze(self, *words, **options):
+        return self.run_quench("analyze", "sensitivity", "model.onnx", *words, **options)
+
+    def analyze_json(self, folder, *words):
+        return json.loads(self.analyze("--data", "images.npy", "-o", folder, "--json", *words).stdout)
+
+    def test_ranking_is_written_worst_first(self):
+        result = self.analyze_json("plain")
+        self.assertEqual(sorted(layer["layer"] for layer in result["layers"]),
+                         ["conv_node", "gemm_node"])
+        values = [layer["metric"] for layer in result["layers"]]
+        self.assertEqual(values, sorted(values))
+        lines = (self.dir / "plain" / "analysis.txt").read_text().splitlines()
+        self.assertEqual(len(lines), 2)
+        match = re.fullmatch(r"quant layer name: (\S+), eval metric: (\S+)", lines[0])
+        self.assertEqual(match[1], result["layers"][0]["layer"])
+        self.assertAlmostEqual(float(match[2]), values[0])
+
+    def test_ways_agree(self):
+        exact = self.analyze_json("exact")["layers"]
+        for flag in ("--whole-runs", "--quick"):
+            other = self.analyze_json("other", flag)["layers"]
+            self.assertEqual([layer["layer"] for layer in other],
+                             [layer["layer"] for layer in exact], flag)
+            for one, two in zip(exact, other):
+                self.assertAlmostEqual(one["metric"], two["metric"], 2, flag)
+
+    def test_reverse(self):
+        result = self.analyze_json("reverse", "--reverse")
+        values = [layer["metric"] for layer in result["layers"]]
+        self.assertEqual(values, sorted(values, reverse=True))
+        self.assertGreaterEqual(values[0], result["quantized"])
+        text = (self.dir / "reverse" / "analysis.txt").read_text()
+        self.assertTrue(text.startswith("without layer name: "))
+
+    def test_labels(self):
+        result = self.analyze_json("labels", "--labels", "labels.npy", "--metric", "top1")
+        own = self.run_json("eval", "model.onnx", "--data", "images.npy", "--labels", "labels.npy",
+                            "--metric", "top1")
+        self.assertAlmostEqual(result["float"], own["top1"])
+
+    def test_text(self):
+        text = self.analyze("--data", "images.npy", "-o", "text").stdout
+        self.assertRegex(text, r"conv_node +Conv +\d+\.\d{4}")
+        self.assertIn("text/analysis.txt", text)
+
+    def test_fixed_batch(self):
+        result = self.run_json("analyze", "sensitivity", "fixed.onnx", "--data", "images.npy", "-o",
+                               "fixed")
+        self.assertEqual(result["samples"], harness.IMAGES)
+        self.assertEqual(len(result["layers"]), 2)
+
+    # A command of the user's own.
+
+    def test_metric_command(self):
+        result = self.analyze_json("command", "--metric-command",
+                                   "test -s {model} && echo score: 3.5")
+        self.assertEqual([layer["metric"] for layer in result["layers"]], [3.5, 3.5])
+        self.assertEqual(list((self.dir / "command").glob("*.onnx")), [])
+
+    def test_metric_command_that_fails(self):
+        error = self.analyze("--data", "images.npy", "-o", "bad", "--metric-command",
+                             "cat {model} > /dev/null; exit 7", expect=3).stderr
+        self.assertIn("exit status 7", error)
+
+    def test_metric_command_without_number(self):
+        error = self.analyze("--data", "images.npy", "-o", "bad", "--metric-command",
+                             "echo {model} is fine", expect=3).stderr
+        self.assertIn("printed no number", error)
+
+    def test_metric_command_without_model(self):
+        error = self.analyze("--data", "images.npy", "-o", "bad", "--metric-command", "echo 3",
+                             expect=2).stderr
+        self.assertIn("{model}", error)
+
+    # Resuming.
+
+    def interrupted(self, folder):
+        """A run whose metric command stops at the second layer."""
+        self.analyze("--data", "images.npy", "-o", folder, "--metric-command",
+                     "test -e {model}.seen && exit 1; touch {model}.seen; echo 1", expect=3)
+        (self.dir / folder / "metric_model.onnx.seen").unlink()
+
+    def test_resume_goes_on(self):
+        self.interrupted("resume")
+        command = "test -e {model}.seen && exit 1; touch {model}.seen; echo 1"
+        # The second layer alone is left; then float and quantised are scored, which fails.
+        self.analyze("--data", "images.npy", "-o", "resume", "--resume", "--metric-command", command,
+                     expect=3)
+        saved = json.loads((self.dir / "resume" / "analysis_checkpoint.json").read_text())
+        self.assertEqual(len(saved["layers"]), 2)
+
+    def test_resume_takes_scores_over(self):
+        first = self.analyze_json("again")
+        second = self.analyze_json("again", "--resume")
+        self.assertEqual(second["resumed"], 2)
+        self.assertEqual([layer["metric"] for layer in second["layers"]],
+                         [layer["metric"] for layer in first["layers"]])
+        self.assertEqual(self.analyze_json("again")["resumed"], 0)
+
+    def test_resume_notices_what_changed(self):
+        self.analyze_json("changed")
+        changes = {"model": ["reference.onnx", "--data", "images.npy"],
+                   "data": ["model.onnx", "--data", "images.npy", "--limit", "15"],
+                   "setting": ["model.onnx", "--data", "images.npy", "--metric", "cosine"]}
+        for name, words in changes.items():
+            error = self.run_quench("analyze", "sensitivity", *words, "-o", "changed", "--resume",
+                                    expect=3).stderr
+            self.assertIn(f"another {name}", error)
+
+    def test_damaged_checkpoint(self):
+        (self.dir / "damaged").mkdir()
+        for text in ("no json", "{}", '{"fingerprint": 3}'):
+            (self.dir / "damaged" / "analysis_checkpoint.json").write_text(text)
+            error = self.analyze("--data", "images.npy", "-o", "damaged", "--resume",
+                                 expect=3).stderr
+            self.assertIn("analysis_checkpoint.json", error)
+
+    # Bad input.
+
+    def test_no_data(self):
+        self.assertIn("--data", self.analyze("-o", "none", expect=2).stderr)
+
+    def test_no_labels(self):
+        error = self.analyze("--data", "images.npy", "--metric", "top1", "-o", "none",
+                             expect=3).stderr
+        self.assertIn("needs labels", error)
+
+    def test_unknown_metric(self):
+        error = self.analyze("--data", "images.npy", "--metric", "cosin", "-o", "none",
+                             expect=2).stderr
+        self.assertIn("did you mean 'cosine'?", error)
+
+    def test_folder_that_cannot_be_made(self):
+        error = self.analyze("--data", "images.npy", "-o", "model.onnx/deep", expect=3).stderr
+        self.assertIn("model.onnx/deep", error)
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_locked_folder(self):
+        (self.dir / "locked").mkdir()
+        (self.dir / "locked").chmod(0o500)
+        error = self.analyze("--data", "images.npy", "-o", "locked", expect=3).stderr
+        self.assertIn("locked", error)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// One layer at a time: partial runs must find what whole runs find.
+#include "analyze/sensitivity.h"
+
+#include <random>
+
+#include "analyze/layer_error.h"
+#include "analyze/partial.h"
+#include "calibrate/collect.h"
+#include "unit/plan/networks.h"
+
+namespace quench {
+namespace {
+
+using testing::Network;
+
+/// Samples of the network's input from a seeded generator.
+class Noise final : public SampleSource {
+ public:
+  explicit Noise(std::int64_t count) : count_(count) {}
+  std::int64_t size() const override { return count_; }
+  bool has_labels() const override { return true; }
+  Sample read(std::int64_t index) override {
+    std::mt19937 generator(static_cast<unsigned>(index) + 5);
+    std::normal_distribution<float> normal;
+    Tensor x = Tensor::zeros(DType::Float32, {1, 2, 4, 4});
+    for (float& each : x.mutable_data<float>()) each = normal(generator);
+    return {.inputs = {{"x", x}}, .label = 0, .name = "noise"};
+  }
+
+ private:
+  std::int64_t count_;
+};
+
+/// A residual block: the value that the last layer reads has a way around the middle one.
+Network residual_network() {
+  Network net;
+  net.conv("x", "y").then("Relu", {"y"}, "r").conv("r", "a").then("Add", {"a", "r"}, "sum");
+  net.conv("sum", "out").output("out");
+  return net;
+}
+
+struct Bench {
+  explicit Bench(Network net)
+      : simulator(prepared(std::move(net.model)), {}),
+        data(std::make_unique<Noise>(6),
+             {simulator.model().graph[simulator.model().graph.inputs[0]]}, 1, context),
+        scorer("sqnr", {"out"}) {
+    Noise calibration(12);
+    simulator.set_statistics(calibrate::collect(simulator.model(), simulator.wanted_statistics(),
+                                                calibration, {.batch = 1}, context));
+  }
+  static Model prepared(Model model) {
+    infer_types(model);
+    return model;
+  }
+  analyze::SensitivityJob job() {
+    return {.simulator = simulator,
+            .data = data,
+            .scorer = scorer,
+            .context = context,
+            .scores = {},
+            .checkpoint = {}};
+  }
+
+  Context context;
+  analyze::Simulator simulator;
+  analyze::EvalData data;
+  analyze::Scorer scorer;
+};
+
+TEST(Sensitivity, PartialRunsFindWhatWholeRunsFind) {
+  Bench bench(residual_network());
+  ASSERT_EQ(bench.simulator.layers().size(), 3U);
+  analyze::SensitivityJob exact = bench.job();
+  analyze::score_exactly(exact);
+  analyze::SensitivityJob plain = bench.job();
+  analyze::score_plainly(plain, false);
+  for (const analyze::Layer& layer : bench.simulator.layers()) {
+    const auto& a = exact.scores.at(layer.name);
+    const auto& b = plain.scores.at(layer.name);
+    ASSERT_EQ(a.size(), 6U);
+    ASSERT_EQ(b.size(), 6U);
+    EXPECT_GT(analyze::Scorer::sqnr(a), 10) << layer.name;
+    EXPECT_LT(analyze::Scorer::sqnr(a), 90) << layer.name;
+    EXPECT_NEAR(analyze::Scorer::sqnr(a), analyze::Scorer::sqnr(b), 1e-3) << layer.name;
+  }
+}
+
+TEST(Sensitivity, AllButOneLeavesThatOneInFloat) {
+  Bench bench(residual_network());
+  const Model model = bench.simulator.quantized({.in_float = {"conv_a"}});
+  EXPECT_EQ(model.graph.find("a_w_quantized"), kNoValue);
+  EXPECT_NE(model.graph.find("y_w_quantized"), kNoValue);
+}
+
+TEST(Sensitivity, LayersWithOtherBits) {
+  Bench bench(residual_network());
+  const analyze::Choice choice{.weight_bits = {{"conv_a", 4}}};
+  const QuantPlan plan = bench.simulator.plan_of(choice);
+  const QuantSolution solution = bench.simulator.solve(plan);
+  int four = 0;
+  for (const auto& [place, params] : solution.weights) four += params.spec.bits == 4 ? 1 : 0;
+  EXPECT_EQ(four, 1);
+}
+
+TEST(Sensitivity, ScoresOfAnInterruptedRunAreKept) {
+  Bench bench(residual_network());
+  analyze::SensitivityJob job = bench.job();
+  const std::vector<analyze::SampleScore> known(6, {.metric = 1, .signal = 1, .noise = 1});
+  job.scores["conv_a"] = known;
+  analyze::score_exactly(job);
+  EXPECT_EQ(job.scores.at("conv_a")[0].noise, 1);
+  EXPECT_EQ(job.scores.at("conv_y").size(), 6U);
+  const auto order = analyze::rank(bench.simulator.layers(), bench.scorer, job.scores, false);
+  EXPECT_EQ(order.front().layer, "conv_a");
+}
+
+TEST(Sensitivity, QuickNamesTheWorst) {
+  Bench bench(residual_network());
+  analyze::SensitivityJob exact = bench.job();
+  analyze::score_exactly(exact);
+  analyze::SensitivityJob quick = bench.job();
+  analyze::score_quickly(quick, 1);
+  const auto& layers = bench.simulator.layers();
+  EXPECT_EQ(analyze::rank(layers, bench.scorer, quick.scores, false).front().layer,
+            analyze::rank(layers, bench.scorer, exact.scores, false).front().layer);
+}
+
+TEST(Sensitivity, RankBreaksTiesByNoiseAndPutsNaNFirst) {
+  const std::vector<analyze::Layer> layers = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
+  const analyze::Scorer scorer("top1", {"out"});
+  const analyze::Scores scores = {{"a", {{.metric = 50, .signal = 1, .noise = 0.1}}},
+                                  {"b", {{.metric = 50, .signal = 1, .noise = 0.2}}},
+                                  {"c", {{.metric = std::nan(""), .signal = 1, .noise = 0}}}};
+  const auto order = analyze::rank(layers, scorer, scores, false);
+  EXPECT_EQ(order[0].layer, "c");
+  EXPECT_EQ(order[1].layer, "b");
+  EXPECT_EQ(order[2].layer, "a");
+}
+
+TEST(LayerErrors, GrowWhereBitsAreFew) {
+  Bench bench(residual_network());
+  Noise noise(3);
+  std::vector<TensorMap> batches;
+  for (std::int64_t i = 0; i < 3; ++i) batches.push_back(noise.read(i).inputs);
+  const auto errors = [&](int bits) {
+    const Model quantized = bench.simulator.quantized({.weight_bits = {{"conv_a", bits}}});
+    return analyze::layer_errors(
+        bench.simulator.model(), quantized,
+        analyze::compared_values(bench.simulator.model(), bench.simulator.plan()), batches,
+        bench.context);
+  };
+  const auto eight = errors(8);
+  const auto two = errors(2);
+  ASSERT_EQ(eight.size(), 3U);
+  EXPECT_EQ(eight[0].layer, "conv_y");
+  EXPECT_EQ(eight[0].value, "r");  // behind the activation that runs inside the layer
+  EXPECT_EQ(eight[0].sqnr, two[0].sqnr);
+  EXPECT_GT(eight[1].sqnr, two[1].sqnr + 6);
+  EXPECT_GT(eight[1].cosine, two[1].cosine);
+  EXPECT_LT(eight[1].mse, two[1].mse);
+}
+
+}  // namespace
+}  // namespace quench
