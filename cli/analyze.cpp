@@ -32,7 +32,7 @@ Json result_json(const SensitivityResult& result) {
                {"seconds", result.seconds},
                {"calibration_seconds", result.calibration_seconds}};
   json["layers"] = Json::array();
-  for (const LayerScore& layer : result.layers) {
+  for (const LayerSensitivity& layer : result.layers) {
     json["layers"].push_back({{"layer", layer.layer},
                               {"op_type", layer.op_type},
                               {"weight", layer.weight},
@@ -52,7 +52,7 @@ void print_result(const SensitivityResult& result, const std::string& folder) {
       .column("output SQNR, dB", Align::Right)
       .column("samples", Align::Right);
   for (std::size_t i = 0; i < std::min(kShown, result.layers.size()); ++i) {
-    const LayerScore& layer = result.layers[i];
+    const LayerSensitivity& layer = result.layers[i];
     table.row({layer.layer, layer.op_type, fixed(layer.metric, 4), fixed(layer.sqnr, 2),
                grouped(layer.samples)});
   }

@@ -41,6 +41,7 @@ void add_analyze_flags(CLI::App& app, AnalyzeFlags& flags) {
   app.add_option("--config", flags.config, "INI file of converter_lite; flags override it")
       ->type_name("INI");
   app.add_option("--stats", flags.statistics, "Statistics of quench calibrate: no data pass")
+      ->allow_extra_args(false)
       ->type_name("FILE");
   app.add_option("--shape", flags.shapes, "Shape of an input, as x=1,3,224,224")
       ->allow_extra_args(false)
@@ -76,7 +77,7 @@ AnalyzeOptions analyze_options(const AnalyzeFlags& flags) {
   QuantizeOptions& quantize = options.quantize;
   if (!flags.config.empty()) quantize = read_config(flags.config);
   quantize.data = data_options(flags.data, quantize.data);
-  quantize.statistics = flags.statistics;
+  quantize.statistics = split_list(flags.statistics);
   quantize.batch = flags.batch;
   if (!flags.shapes.empty()) quantize.input_shapes = parse_shapes("--shape", flags.shapes);
   QuantConfig& config = quantize.config;

@@ -15,7 +15,7 @@ namespace quench::cli {
 struct AnalyzeFlags {
   std::string model;
   std::string config;
-  std::string statistics;
+  std::vector<std::string> statistics;
   std::string target;
   std::string activation;
   std::string weight;

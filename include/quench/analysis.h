@@ -20,7 +20,7 @@ struct LayerError {
 };
 
 /// What quantising one layer costs.
-struct LayerScore {
+struct LayerSensitivity {
   std::string layer;  ///< node name
   std::string op_type;
   std::string weight;        ///< name of the constant
@@ -36,7 +36,7 @@ struct SensitivityResult {
   bool reverse = false;            ///< all layers but one were quantised
   double float_metric = 0;         ///< nothing quantised; NaN: compared with itself
   double quantized_metric = 0;     ///< everything quantised
-  std::vector<LayerScore> layers;  ///< worst first; `reverse`: best to leave out first
+  std::vector<LayerSensitivity> layers;  ///< worst first; `reverse`: best to leave out first
   std::int64_t samples = 0;        ///< of the evaluation data
   std::int64_t resumed = 0;        ///< layers whose scores came from a run before
   double seconds = 0;              ///< evaluation alone

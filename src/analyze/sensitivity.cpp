@@ -79,7 +79,7 @@ double apart(const Scorer& scorer, const std::vector<SampleScore>& a,
 std::vector<std::size_t> undecided(const SensitivityJob& job,
                                    const std::vector<std::size_t>& active, std::size_t worst) {
   const auto& layers = job.simulator.layers();
-  const std::vector<LayerScore> order = rank(layers, job.scorer, job.scores, false);
+  const std::vector<LayerSensitivity> order = rank(layers, job.scorer, job.scores, false);
   if (order.size() <= worst) return {};
   const auto& last_in = job.scores.at(order[worst - 1].layer);
   const auto& first_out = job.scores.at(order[worst].layer);
@@ -153,9 +153,9 @@ void score_plainly(SensitivityJob& job, bool reverse) {
   }
 }
 
-std::vector<LayerScore> rank(const std::vector<Layer>& layers, const Scorer& scorer,
-                             const Scores& scores, bool reverse) {
-  std::vector<LayerScore> result;
+std::vector<LayerSensitivity> rank(const std::vector<Layer>& layers, const Scorer& scorer,
+                                   const Scores& scores, bool reverse) {
+  std::vector<LayerSensitivity> result;
   for (const Layer& layer : layers) {
     const auto found = scores.find(layer.name);
     if (found == scores.end()) continue;
@@ -166,7 +166,7 @@ std::vector<LayerScore> rank(const std::vector<Layer>& layers, const Scorer& sco
                       .sqnr = Scorer::sqnr(found->second),
                       .samples = static_cast<std::int64_t>(found->second.size())});
   }
-  std::ranges::stable_sort(result, [&](const LayerScore& a, const LayerScore& b) {
+  std::ranges::stable_sort(result, [&](const LayerSensitivity& a, const LayerSensitivity& b) {
     // With all but one quantised the layer that is best left out is the one that costs most.
     return reverse ? scorer.worse(b.metric, b.sqnr, a.metric, a.sqnr)
                    : scorer.worse(a.metric, a.sqnr, b.metric, b.sqnr);

@@ -44,7 +44,7 @@ std::vector<SampleScore> score_model(Model model, SensitivityJob& job,
 std::vector<TensorMap> float_outputs(SensitivityJob& job);
 
 /// Layers in the order that users read: the one that costs most first.
-std::vector<LayerScore> rank(const std::vector<Layer>& layers, const Scorer& scorer,
-                             const Scores& scores, bool reverse);
+std::vector<LayerSensitivity> rank(const std::vector<Layer>& layers, const Scorer& scorer,
+                                   const Scores& scores, bool reverse);
 
 }  // namespace quench::analyze

@@ -77,7 +77,7 @@ void rank_by_function(Analysis& analysis, const SensitivityOptions& how, Checkpo
   score_by_function(analysis, how, scores, context, [&] { checkpoint.save(scores, true); });
   result.metric = "function";
   result.layers = analyze::rank(analysis.simulator->layers(), scorer, scores, how.reverse);
-  for (LayerScore& layer : result.layers) layer.sqnr = kNaN;
+  for (LayerSensitivity& layer : result.layers) layer.sqnr = kNaN;
   result.float_metric = analysis.eval(analysis.simulator->model());
   result.quantized_metric = analysis.eval(analysis.simulator->quantized({}));
 }
@@ -121,7 +121,7 @@ void rank_by_data(Analysis& analysis, const SensitivityOptions& how, Checkpoint&
 
 void write_analysis(const SensitivityResult& result, const std::string& folder) {
   std::string text;
-  for (const LayerScore& layer : result.layers) {
+  for (const LayerSensitivity& layer : result.layers) {
     text += format("{} layer name: {}, eval metric: {}\n", result.reverse ? "without" : "quant",
                    on_one_line(layer.layer), layer.metric);
   }

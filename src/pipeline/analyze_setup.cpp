@@ -26,7 +26,11 @@ std::int64_t calibrating_part(std::int64_t samples, std::int64_t held_out, std::
 void calibrate_for(Analysis& analysis, const AnalyzeOptions& options, const Context& context) {
   const QuantizeOptions& quantize = options.quantize;
   if (!quantize.statistics.empty()) {
-    analysis.simulator->set_statistics(load_statistics(quantize.statistics));
+    StatisticMap merged;
+    for (const std::string& path : quantize.statistics) {
+      merge_statistics(merged, load_statistics(path));
+    }
+    analysis.simulator->set_statistics(std::move(merged));
     return;
   }
   if (quantize.data.path.empty()) {
