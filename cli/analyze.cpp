@@ -97,6 +97,89 @@ Command setup_sensitivity(CLI::App& analyze) {
   return {app, [flags] { return run_sensitivity(*flags); }};
 }
 
+struct TargetFlags {
+  AnalyzeFlags shared;
+  TargetOptions how;
+};
+
+Json target_json(const TargetResult& result) {
+  return {{"metric", result.metric},
+          {"at_least", number(result.at_least)},
+          {"met", result.met},
+          {"value", number(result.value)},
+          {"low", number(result.confidence.low)},
+          {"high", number(result.confidence.high)},
+          {"float", number(result.float_metric)},
+          {"quantized", number(result.quantized_metric)},
+          {"in_float", result.in_float},
+          {"weight_bits", result.weight_bits},
+          {"layers", result.layers},
+          {"tried", result.tried},
+          {"evaluations", result.evaluations},
+          {"one_by_one", result.one_by_one},
+          {"samples", result.samples},
+          {"seconds", result.seconds}};
+}
+
+void print_target(const TargetResult& result) {
+  Table table;
+  table.column("what").column("value", Align::Right);
+  table.row({result.metric + " in float", fixed(result.float_metric, 4)});
+  table.row({result.metric + " with every layer quantised", fixed(result.quantized_metric, 4)});
+  table.row({result.met ? result.metric + " found" : "best " + result.metric + " found",
+             fixed(result.value, 4)});
+  if (result.confidence.low != result.confidence.high) {
+    table.row({"95 % confidence",
+               fixed(result.confidence.low, 2) + " to " + fixed(result.confidence.high, 2)});
+  }
+  table.row({"layers", grouped(static_cast<std::int64_t>(result.layers))});
+  table.row({"left in float", grouped(static_cast<std::int64_t>(result.in_float.size()))});
+  table.row({"with more bits", grouped(static_cast<std::int64_t>(result.weight_bits.size()))});
+  table.row({"passes over the data", fixed(result.evaluations, 1)});
+  table.row({"one by one it would take", grouped(result.one_by_one)});
+  print(table.text());
+  for (const std::string& layer : result.in_float) print("float: " + layer + "\n");
+}
+
+int run_target(const TargetFlags& flags) {
+  ProgressBar bar;
+  const Context context = make_context(flags.shared.common, bar);
+  const TargetResult result =
+      analyze_target(flags.shared.model, analyze_options(flags.shared), flags.how, context);
+  bar.clear();
+  if (flags.shared.common.json) {
+    print_json(target_json(result));
+  } else {
+    print_target(result);
+  }
+  if (result.met) return kOk;
+  report_error(result.metric + " " + fixed(result.at_least, 4) +
+                   " cannot be met: the float model has " + fixed(result.float_metric, 4) +
+                   ", the best found is " + fixed(result.value, 4),
+               kBarMissed);
+  return kBarMissed;
+}
+
+Command setup_target(CLI::App& analyze) {
+  CLI::App* app = add_verb(analyze, "target", "Find the most quantised model that meets a metric",
+                           "quench analyze target model.onnx --data images.npy --metric sqnr "
+                           "--at-least 10");
+  auto flags = std::make_shared<TargetFlags>();
+  add_analyze_flags(*app, flags->shared);
+  add_metric_flags(*app, flags->shared);
+  app->add_option("--at-least", flags->how.at_least, "What the metric must reach")
+      ->required()
+      ->type_name("X");
+  app->add_option("--raise-bits", flags->how.raise_bits,
+                  "Give weights of the worst layers N bits before leaving layers in float")
+      ->check(CLI::Range(2, 16))
+      ->type_name("N");
+  app->add_option("--model-out", flags->how.out_path,
+                  "Where to write the model; default: target_quant_model/model.onnx there")
+      ->type_name("FILE");
+  return {app, [flags] { return run_target(*flags); }};
+}
+
 }  // namespace
 
 Command setup_analyze(CLI::App& root) {
@@ -105,6 +188,7 @@ Command setup_analyze(CLI::App& root) {
   app->require_subcommand(1);
   auto kinds = std::make_shared<std::vector<Command>>();
   kinds->push_back(setup_sensitivity(*app));
+  kinds->push_back(setup_target(*app));
   return {app, [kinds] {
             for (const Command& kind : *kinds) {
               if (kind.app->parsed()) return kind.run();

@@ -33,13 +33,13 @@ struct LayerSensitivity {
 struct SensitivityResult {
   std::string metric;
   bool higher_is_better = true;
-  bool reverse = false;            ///< all layers but one were quantised
-  double float_metric = 0;         ///< nothing quantised; NaN: compared with itself
-  double quantized_metric = 0;     ///< everything quantised
+  bool reverse = false;                  ///< all layers but one were quantised
+  double float_metric = 0;               ///< nothing quantised; NaN: compared with itself
+  double quantized_metric = 0;           ///< everything quantised
   std::vector<LayerSensitivity> layers;  ///< worst first; `reverse`: best to leave out first
-  std::int64_t samples = 0;        ///< of the evaluation data
-  std::int64_t resumed = 0;        ///< layers whose scores came from a run before
-  double seconds = 0;              ///< evaluation alone
+  std::int64_t samples = 0;              ///< of the evaluation data
+  std::int64_t resumed = 0;              ///< layers whose scores came from a run before
+  double seconds = 0;                    ///< evaluation alone
   double calibration_seconds = 0;
 };
 
@@ -63,8 +63,10 @@ struct TargetResult {
   std::vector<std::string> in_float;       ///< layers left in float
   std::map<std::string, int> weight_bits;  ///< layers whose weights got more bits
   std::size_t layers = 0;
-  std::int64_t evaluations = 0;  ///< of whole models, the final check included
-  std::int64_t one_by_one = 0;   ///< what adding layers of the ranking one by one would take
+  std::int64_t tried = 0;       ///< choices that were judged, the final check included
+  double evaluations = 0;       ///< what they took, in passes over the evaluation data: a choice
+                                ///< that is clearly too bad is dropped before all were seen
+  std::int64_t one_by_one = 0;  ///< passes that leaving out layers one by one would take
   std::int64_t samples = 0;
   double seconds = 0;
 };

@@ -41,4 +41,19 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
                                       const SensitivityOptions& how = {},
                                       const Context& context = {});
 
+/// How `analyze_target` works.
+struct TargetOptions {
+  double at_least = 0;
+  /// Above 0: weights of the worst layers get that many bits before layers are left in float.
+  int raise_bits = 0;
+  std::string out_path;  ///< the model; empty: `save_dir`/target_quant_model/model.onnx
+};
+
+/// Finds the most quantised model whose metric is at least a number; verifies it on the whole
+/// evaluation set and writes it, with `save_dir`/target.cfg, which `quench quantize --config`
+/// takes. What cannot be met is not an error: the result holds the best that was found, and no
+/// model is written.
+TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions& options,
+                            const TargetOptions& how, const Context& context = {});
+
 }  // namespace quench

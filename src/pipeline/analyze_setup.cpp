@@ -49,16 +49,6 @@ void calibrate_for(Analysis& analysis, const AnalyzeOptions& options, const Cont
   analysis.calibration_seconds = std::chrono::duration<double>(Clock::now() - began).count();
 }
 
-std::vector<std::string> float_output_names(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const ValueId id : graph.outputs) {
-    const ValueType& type = graph[id].type;
-    if (type.dtype == DType::Undefined || info(type.dtype).is_float)
-      names.push_back(graph[id].name);
-  }
-  return names;
-}
-
 void open_evaluation(Analysis& analysis, const AnalyzeOptions& options, const Context& context) {
   if (options.eval_function && !options.metric_command.empty()) {
     fail(ErrorKind::Usage, "give an eval_function or a metric command, not both");
@@ -91,6 +81,16 @@ void open_evaluation(Analysis& analysis, const AnalyzeOptions& options, const Co
 }
 
 }  // namespace
+
+std::vector<std::string> float_output_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const ValueId id : graph.outputs) {
+    const ValueType& type = graph[id].type;
+    if (type.dtype == DType::Undefined || info(type.dtype).is_float)
+      names.push_back(graph[id].name);
+  }
+  return names;
+}
 
 Analysis set_up_analysis(const std::string& model_path, const AnalyzeOptions& options,
                          AnalysisNeeds needs, const Context& context) {

@@ -31,6 +31,8 @@ enum class AnalysisNeeds { Statistics, Evaluation };
 Analysis set_up_analysis(const std::string& model_path, const AnalyzeOptions& options,
                          AnalysisNeeds needs, const Context& context);
 
+/// The outputs that hold floats.
+std::vector<std::string> float_output_names(const Graph& graph);
 /// Makes the folder and those above it; throws Error(Io) that names it.
 void make_folder(const std::string& path);
 /// A text file that appears whole or not at all.
