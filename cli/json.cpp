@@ -37,11 +37,15 @@ Json to_json(const OutputScores& scores) {
 }
 
 Json to_json(const BenchResult& result) {
-  return {{"model", result.model},         {"batch", result.batch},
-          {"threads", result.threads},     {"runs", result.runs},
-          {"median_ms", result.median_ms}, {"p95_ms", result.p95_ms},
-          {"min_ms", result.min_ms},       {"samples_per_second", result.samples_per_second},
-          {"load_ms", result.load_ms},     {"peak_rss_mb", result.peak_rss_mb}};
+  Json json = {{"model", result.model},         {"batch", result.batch},
+               {"threads", result.threads},     {"runs", result.runs},
+               {"median_ms", result.median_ms}, {"p95_ms", result.p95_ms},
+               {"min_ms", result.min_ms},       {"samples_per_second", result.samples_per_second},
+               {"load_ms", result.load_ms},     {"peak_rss_mb", result.peak_rss_mb}};
+  for (const BenchStep& step : result.steps) {
+    json["steps"].push_back({{"node", step.node}, {"op_type", step.op_type}, {"ms", step.mean_ms}});
+  }
+  return json;
 }
 
 }  // namespace quench::cli

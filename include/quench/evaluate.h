@@ -78,6 +78,15 @@ struct BenchOptions {
   int runs = 30;
   double max_seconds = 10;              ///< stops early after at least 3 runs
   std::map<std::string, Shape> shapes;  ///< by input, where the model leaves dimensions open
+  bool profile = false;                 ///< fills BenchResult::steps
+};
+/// One step of a profiled model.
+struct BenchStep {
+  std::string node;
+  std::string op_type;
+  double start_ms = 0;  ///< in the last run
+  double ms = 0;        ///< likewise
+  double mean_ms = 0;   ///< over all timed runs
 };
 struct BenchResult {
   std::string model;
@@ -90,6 +99,7 @@ struct BenchResult {
   double samples_per_second = 0;
   double load_ms = 0;      ///< from file to a session that is ready
   double peak_rss_mb = 0;  ///< above what the process held before the model was loaded
+  std::vector<BenchStep> steps;
 };
 BenchResult bench(const std::string& model_path, const BenchOptions& options,
                   const Context& context = {});

@@ -27,12 +27,44 @@ void check(const BenchOptions& options) {
   }
 }
 
+/// The steps of every run since the last `clear`.
+class Profile {
+ public:
+  void add(const StepTime& time) {
+    if (time.start_ms <= last_start_) next_ = 0;
+    last_start_ = time.start_ms;
+    if (next_ == steps_.size()) {
+      steps_.push_back({.node = std::string(time.node), .op_type = std::string(time.op_type)});
+    }
+    BenchStep& step = steps_[next_++];
+    step.start_ms = time.start_ms;
+    step.ms = time.ms;
+    step.mean_ms += time.ms;
+  }
+  void clear() {
+    steps_.clear();
+    next_ = 0;
+    last_start_ = -1;
+  }
+  std::vector<BenchStep> steps(int runs) const {
+    std::vector<BenchStep> result = steps_;
+    for (BenchStep& step : result) step.mean_ms /= runs;
+    return result;
+  }
+
+ private:
+  std::vector<BenchStep> steps_;
+  std::size_t next_ = 0;
+  double last_start_ = -1;
+};
+
 std::vector<double> time_runs(Session& session, const TensorMap& feeds, const BenchOptions& options,
-                              const Context& context) {
+                              Profile& profile, const Context& context) {
   for (int i = 0; i < options.warmup; ++i) {
     context.check_cancelled();
     session.run(feeds);
   }
+  profile.clear();
   std::vector<double> times;
   const Clock::time_point start = Clock::now();
   for (int i = 0; i < options.runs; ++i) {
@@ -76,7 +108,10 @@ BenchResult bench(const std::string& model_path, const BenchOptions& options,
   load_engine(context);
   const PeakMemory memory;
   const Clock::time_point start = Clock::now();
-  Session session(load(model_path), {}, context);
+  Profile profile;
+  SessionOptions how;
+  if (options.profile) how.on_step = [&](const StepTime& time) { profile.add(time); };
+  Session session(load(model_path), how, context);
   BenchResult result{.model = model_path, .threads = context.num_threads()};
   result.load_ms = milliseconds_since(start);
 
@@ -89,13 +124,14 @@ BenchResult bench(const std::string& model_path, const BenchOptions& options,
   const auto shapes = resolve_shapes(session.inputs(), options.shapes, result.batch);
   const TensorMap feeds = random_feeds(session.inputs(), shapes, generator);
   result.batch = batch_of(session.inputs(), shapes, result.batch);
-  const std::vector<double> times = time_runs(session, feeds, options, context);
+  const std::vector<double> times = time_runs(session, feeds, options, profile, context);
   result.runs = static_cast<int>(times.size());
   result.median_ms = median(times);
   result.p95_ms = percentile(times, 95);
   result.min_ms = times.front();
   result.samples_per_second = 1000.0 * static_cast<double>(result.batch) / result.median_ms;
   result.peak_rss_mb = memory.peak_mb();
+  if (options.profile) result.steps = profile.steps(result.runs);
   return result;
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """quench bench."""
+import json
 import unittest
 
 import harness
@@ -22,6 +23,26 @@ class BenchTest(harness.CliTest):
         result = self.run_json("bench", "model.onnx", "reference.onnx", "--runs", "3")
         self.assertEqual([each["model"] for each in result["models"]],
                          ["model.onnx", "reference.onnx"])
+
+    def test_ratios(self):
+        text = self.run_quench("bench", "model.onnx", "model.onnx", "--runs", "3").stdout
+        self.assertIn("speed", text.splitlines()[0])
+        self.assertIn("1.00x", text.splitlines()[-2])
+
+    def test_profile(self):
+        text = self.run_quench("bench", "model.onnx", "--runs", "3", "--profile").stdout
+        self.assertIn("ms a run", text)
+        result = self.run_json("bench", "model.onnx", "--runs", "3", "--trace", "trace.json")
+        trace = json.loads((self.dir / "trace.json").read_text())["traceEvents"]
+        steps = [event for event in trace if event["ph"] == "X"]
+        self.assertEqual([event["name"] for event in steps],
+                         [step["node"] for step in result["steps"]])
+        self.assertTrue(all(event["dur"] >= 0 for event in steps))
+
+    def test_runtime_that_is_not_there(self):
+        error = self.run_quench("bench", "model.onnx", "--runs", "3", "--runtime", "onnxruntime",
+                                "--python", "no-such-python", expect=4)
+        self.assertIn("--python", error.stderr)
 
     def test_fixed_batch_is_told(self):
         result = self.run_quench("bench", "fixed.onnx", "--batch", "8", "--runs", "3")

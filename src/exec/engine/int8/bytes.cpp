@@ -61,7 +61,7 @@ at::Tensor ByteTable::operator()(const at::Tensor& given) const {
   const auto* src = bytes_of(x);
   auto* to = mutable_bytes_of(dst);
   at::parallel_for(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) to[i] = entries_[src[i]];
+    look_up_loop(entries_.data(), src + begin, to + begin, end - begin);
   });
   return dst;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "exec/engine/int8/loops_avx512.h"
 #include "quant/clones.h"
 
 namespace quench::exec {
@@ -36,15 +37,16 @@ inline float load_byte(std::uint8_t byte, std::uint8_t flip) {
 }  // namespace
 
 QUENCH_CLONES
-void quantize_loop(const float* src, float scale, const ByteStore& store, std::uint8_t* dst,
-                   std::int64_t size) {
+static void quantize_anywhere(const float* src, float scale, const ByteStore& store,
+                              std::uint8_t* dst, std::int64_t size) {
   const ByteStore keep = store;
   for (std::int64_t i = 0; i < size; ++i) dst[i] = store_byte(src[i] / scale, keep);
 }
 
 QUENCH_CLONES
-void quantize_planes_loop(const float* src, std::int64_t stride, std::int64_t channels, float scale,
-                          const ByteStore& store, std::uint8_t* dst, std::int64_t size) {
+static void quantize_planes_anywhere(const float* src, std::int64_t stride, std::int64_t channels,
+                                     float scale, const ByteStore& store, std::uint8_t* dst,
+                                     std::int64_t size) {
   const ByteStore keep = store;
   constexpr std::int64_t kBlock = 256;
   std::uint8_t line[kBlock];
@@ -66,9 +68,9 @@ void dequantize_loop(const std::uint8_t* src, std::uint8_t flip, float zero, flo
 }
 
 QUENCH_CLONES
-void add_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
-              const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
-              std::int64_t size) {
+static void add_anywhere(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+                         const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
+                         std::int64_t size) {
   const ByteStore keep = store;
   const ByteLoad first = load_a;
   const ByteLoad second = load_b;
@@ -80,9 +82,9 @@ void add_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t*
 }
 
 QUENCH_CLONES
-void mul_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
-              const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
-              std::int64_t size) {
+static void mul_anywhere(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+                         const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
+                         std::int64_t size) {
   const ByteStore keep = store;
   const ByteLoad first = load_a;
   const ByteLoad second = load_b;
@@ -128,6 +130,42 @@ void sum_rows_loop(const std::uint8_t* src, std::uint8_t flip, std::int64_t rows
     const std::uint8_t* line = src + row * size;
     for (std::int64_t i = 0; i < size; ++i) sums[i] += static_cast<std::uint8_t>(line[i] ^ flip);
   }
+}
+
+void quantize_loop(const float* src, float scale, const ByteStore& store, std::uint8_t* dst,
+                   std::int64_t size) {
+  const auto run = avx512::available() ? avx512::quantize : quantize_anywhere;
+  run(src, scale, store, dst, size);
+}
+
+void quantize_planes_loop(const float* src, std::int64_t stride, std::int64_t channels, float scale,
+                          const ByteStore& store, std::uint8_t* dst, std::int64_t size) {
+  std::int64_t done = 0;
+  if (channels == 3 && avx512::available()) {
+    done = avx512::quantize_rgb(src, stride, scale, store, dst, size);
+  }
+  quantize_planes_anywhere(src + done, stride, channels, scale, store, dst + done * channels,
+                           size - done);
+}
+
+void add_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+              const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
+              std::int64_t size) {
+  const auto run = avx512::available() ? avx512::add : add_anywhere;
+  run(a, load_a, b, load_b, store, dst, size);
+}
+
+void mul_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+              const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
+              std::int64_t size) {
+  const auto run = avx512::available() ? avx512::mul : mul_anywhere;
+  run(a, load_a, b, load_b, store, dst, size);
+}
+
+void look_up_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
+                  std::int64_t size) {
+  if (avx512::can_look_up()) return avx512::look_up(table, src, dst, size);
+  for (std::int64_t i = 0; i < size; ++i) dst[i] = table[src[i]];
 }
 
 }  // namespace quench::exec

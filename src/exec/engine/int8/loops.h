@@ -38,6 +38,9 @@ void add_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t*
 /// dst = a * b; `load_a` carries both scales.
 void mul_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
               const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst, std::int64_t size);
+/// dst = table[src]; the table has 256 entries.
+void look_up_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
+                  std::int64_t size);
 /// The least and greatest of `size` numbers.
 std::pair<float, float> extent_loop(const float* src, std::int64_t size);
 /// Adds each of `rows` rows of `size` bytes to the sums.

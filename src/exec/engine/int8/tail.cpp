@@ -104,19 +104,6 @@ dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis) {
   return attributes;
 }
 
-dnnl::memory::data_type dnnl_type(at::ScalarType type) {
-  switch (type) {
-    case at::kByte:
-      return dnnl::memory::data_type::u8;
-    case at::kChar:
-      return dnnl::memory::data_type::s8;
-    case at::kInt:
-      return dnnl::memory::data_type::s32;
-    default:
-      return dnnl::memory::data_type::f32;
-  }
-}
-
 dnnl::memory IntegerWeights::as(const dnnl::memory::desc& wanted) {
   if (packed_ && packed_.get_desc() == wanted) return packed_;
   packed_ = reordered(plain_, desc_, wanted);

@@ -24,8 +24,6 @@ std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& s
 /// oneDNN's attributes for it; the channels are axis `axis` of the result.
 dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis);
 
-dnnl::memory::data_type dnnl_type(at::ScalarType type);
-
 /// Constant 8-bit weights, kept as they lie in the file (which costs no memory when it is mapped)
 /// and packed as the newest plan asked.
 class IntegerWeights {

@@ -64,6 +64,19 @@ dnnl::memory::desc describe(const at::Tensor& tensor) {
   return {tensor.sizes().vec(), dnnl::memory::data_type::f32, tensor.strides().vec()};
 }
 
+dnnl::memory::data_type dnnl_type(at::ScalarType type) {
+  switch (type) {
+    case at::kByte:
+      return dnnl::memory::data_type::u8;
+    case at::kChar:
+      return dnnl::memory::data_type::s8;
+    case at::kInt:
+      return dnnl::memory::data_type::s32;
+    default:
+      return dnnl::memory::data_type::f32;
+  }
+}
+
 dnnl::memory placeholder(const dnnl::memory::desc& desc) {
   return {desc, dnnl_engine(), DNNL_MEMORY_NONE};
 }

@@ -35,6 +35,8 @@ at::Tensor to_nhwc(const at::Tensor& tensor);
 
 /// Sizes and strides of a float tensor, as oneDNN describes them.
 dnnl::memory::desc describe(const at::Tensor& tensor);
+/// oneDNN's name of a type: bytes, 32-bit integers, else float.
+dnnl::memory::data_type dnnl_type(at::ScalarType type);
 /// A memory object over nothing yet; `point` gives it its bytes before each run.
 dnnl::memory placeholder(const dnnl::memory::desc& desc);
 inline void point(dnnl::memory& memory, const at::Tensor& tensor) {

@@ -17,8 +17,10 @@ class FastPool {
 
   /// Whether oneDNN computes what ONNX means for this input.
   bool accepts(const at::Tensor& x) const {
-    return x.dim() == 4 && x.scalar_type() == at::kFloat && x.numel() != 0 &&
-           x.is_contiguous(kNhwc) && x.size(1) > 1;
+    const bool bytes = x.scalar_type() == at::kByte || x.scalar_type() == at::kChar;
+    const bool type_fits =
+        x.scalar_type() == at::kFloat || (bytes && algorithm_ == dnnl::algorithm::pooling_max);
+    return x.dim() == 4 && type_fits && x.numel() != 0 && x.is_contiguous(kNhwc) && x.size(1) > 1;
   }
 
   at::Tensor operator()(const at::Tensor& src) {
@@ -29,8 +31,10 @@ class FastPool {
       const std::int64_t room = src.size(static_cast<std::int64_t>(2 + i)) + ends[i] + ends[2 + i];
       shape.push_back((room - pool_.window.kernel[i]) / pool_.window.strides[i] + 1);
     }
-    const at::Tensor dst = at::empty(shape, at::TensorOptions(at::kFloat).memory_format(kNhwc));
-    Plan& plan = plans_.get(src.sizes().vec(), [&] { return make_plan(src, shape, ends); });
+    const at::Tensor dst = at::empty(shape, src.options().memory_format(kNhwc));
+    Ints key = src.sizes().vec();
+    key.push_back(static_cast<std::int64_t>(src.scalar_type()));
+    Plan& plan = plans_.get(key, [&] { return make_plan(src, shape, ends); });
     point(plan.src, src);
     point(plan.dst, dst);
     plan.execute();
@@ -39,10 +43,10 @@ class FastPool {
 
  private:
   Plan make_plan(const at::Tensor& src, const Ints& shape, const Ints& pads) const {
-    constexpr auto kF32 = memory::data_type::f32;
     const Window& window = pool_.window;
-    const memory::desc src_desc(src.sizes().vec(), kF32, memory::format_tag::nhwc);
-    const memory::desc dst_desc(shape, kF32, memory::format_tag::nhwc);
+    const auto type = dnnl_type(src.scalar_type());
+    const memory::desc src_desc(src.sizes().vec(), type, memory::format_tag::nhwc);
+    const memory::desc dst_desc(shape, type, memory::format_tag::nhwc);
     const dnnl::pooling_forward::desc desc(dnnl::prop_kind::forward_inference, algorithm_, src_desc,
                                            dst_desc, window.strides, window.kernel,
                                            {pads[0], pads[1]}, {pads[2], pads[3]});

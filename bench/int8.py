@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Integer execution: int8 beside our float and beside ONNX Runtime's run of the same file.
+
+Models are quantised by `quench quantize` (random samples for generated ones), then timed in turns,
+each in a process of its own; of the medians the smallest counts. `bench/run.sh` runs it too.
+"""
+import argparse
+import math
+import pathlib
+import sys
+
+import numpy
+
+import common
+
+RUNNER = pathlib.Path(__file__).resolve().parent / "ort_bench.py"
+PHOTOS = ["--resize-shorter", "256", "--center-crop", "224,224", "--mean", "123.675,116.28,103.53",
+          "--std", "58.395,57.12,57.375"]
+# Name, how it is quantised, shape of an input the file leaves open, goal of float ms / int8 ms.
+MODELS = [("resnet50", "random", None, 3.3), ("mobilenet_v2", "photos", None, 2.2),
+          ("bert-base", "dynamic", None, 2.2), ("squeezenet1.1", "photos", None, None),
+          ("resnet8_cifar10_bn", "random", None, None)]
+
+
+def float_model(name, build):
+    if name in ("resnet50", "bert-base"):
+        return common.generated(build, f"{name}.onnx", [name])
+    return common.SHARED / "models" / f"{name}.onnx"
+
+
+def random_samples(name):
+    path = common.RESULTS / f"{name}_samples.npy"
+    if not path.exists():
+        shape = (16, 3, 32, 32) if "cifar" in name else (8, 3, 224, 224)
+        numpy.save(path, numpy.random.default_rng(1).standard_normal(shape, dtype=numpy.float32))
+    return path
+
+
+def int8_model(name, how, source, options):
+    """The quantised file, made when it is not there."""
+    path = common.RESULTS / f"{name}_int8.onnx"
+    if path.exists():
+        return path
+    words = [options.build / "quench", "quantize", source, "-o", path, "--quiet"]
+    if how == "photos":
+        words += ["--data", common.SHARED / "data/imagenet-mini/calib", "--limit", 60, *PHOTOS]
+    elif how == "random":
+        words += ["--data", random_samples(name), "--no-bias-correction"]
+    else:
+        words += ["--type", "dynamic"]
+    common.run(words)
+    return path
+
+
+def least(best, result):
+    return result if best is None or result["median_ms"] < best["median_ms"] else best
+
+
+def shape_words(path, batch):
+    """The inputs of a language model: 128 tokens a sample."""
+    if "bert" not in path.name:
+        return []
+    names = [value["name"] for value in common.run_json(
+        [common.SOURCE / "build/release/quench", "inspect", path, "--json"])["inputs"]]
+    return [word for name in names for word in ("--shape", f"{name}={batch},128")]
+
+
+def measure(name, how, batch, options):
+    source = float_model(name, options.build)
+    int8 = int8_model(name, how, source, options)
+    flags = ["--batch", batch, "--threads", options.threads, "--runs", options.runs,
+             "--max-seconds", options.max_seconds, *shape_words(source, batch)]
+    quench = [options.build / "quench", "bench"]
+    best = {"float": None, "int8": None, "ort": None}
+    for _ in range(options.rounds):
+        best["float"] = least(best["float"], common.run_json([*quench, source, "--json", *flags]))
+        best["int8"] = least(best["int8"], common.run_json([*quench, int8, "--json", *flags]))
+        best["ort"] = least(best["ort"], common.run_json([sys.executable, RUNNER, int8, *flags]))
+    return {"model": name, "batch": batch, **best}
+
+
+def row_of(item):
+    if "error" in item:
+        return [item["model"], str(item["batch"])] + ["-"] * 7
+    ours, base, theirs = item["int8"], item["float"], item["ort"]
+    return [item["model"], str(item["batch"]), f"{base['median_ms']:.2f}",
+            f"{ours['median_ms']:.2f}", f"{theirs['median_ms']:.2f}",
+            f"{base['median_ms'] / ours['median_ms']:.2f}",
+            f"{theirs['median_ms'] / ours['median_ms']:.2f}",
+            f"{ours['peak_rss_mb'] / max(base['peak_rss_mb'], 0.1):.2f}",
+            f"{ours['load_ms'] / max(theirs['load_ms'], 0.1):.2f}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=common.SOURCE / "build/release")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--max-seconds", type=float, default=3)
+    parser.add_argument("--batches", default="1,8")
+    parser.add_argument("--only", default="", help="models whose name contains this")
+    options = parser.parse_args()
+    common.RESULTS.mkdir(parents=True, exist_ok=True)
+    items = []
+    for name, how, _, goal in MODELS:
+        for batch in [int(word) for word in options.batches.split(",")]:
+            if options.only not in name:
+                continue
+            try:
+                items.append({**measure(name, how, batch, options), "goal": goal})
+            except (RuntimeError, KeyError, OSError, ValueError) as error:
+                items.append({"model": name, "batch": batch, "error": str(error)})
+            print("  ".join(row_of(items[-1])), file=sys.stderr, flush=True)
+    common.print_table(["model", "batch", "float ms", "int8 ms", "ort int8 ms", "float/int8",
+                        "ort/int8", "memory", "load"], [row_of(item) for item in items])
+    done = [item for item in items if "error" not in item]
+    if done:
+        ratios = [item["ort"]["median_ms"] / item["int8"]["median_ms"] for item in done]
+        mean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+        print(f"\nONNX Runtime / ours: geometric mean {mean:.2f} (goal 1.8), least "
+              f"{min(ratios):.2f} (goal 1.0)")
+    for item in items:
+        if "error" in item:
+            print(f"{item['model']} batch {item['batch']}: {item['error']}")
+    common.write_results("int8.json", {"items": items})
+    return 0 if len(done) == len(items) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

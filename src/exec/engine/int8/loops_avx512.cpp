@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hot loops over bytes, written for AVX-512: compilers make them four times as slow.
+#include "exec/engine/int8/loops_avx512.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "exec/engine/int8/loops.h"
+
+#define QUENCH_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+#define QUENCH_VBMI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi")))
+
+namespace quench::exec::avx512 {
+namespace {
+
+/// What `store` needs in registers.
+struct Store {
+  __m512i zero, low, high;
+  __m128i flip;
+};
+
+QUENCH_AVX512 inline Store registers(const ByteStore& store) {
+  return {_mm512_set1_epi32(static_cast<int>(store.zero)),
+          _mm512_set1_epi32(static_cast<int>(store.low)),
+          _mm512_set1_epi32(static_cast<int>(store.high)),
+          _mm_set1_epi8(static_cast<char>(store.flip))};
+}
+
+QUENCH_AVX512 inline __m512 load(__m128i bytes, __m128i flip) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_xor_si128(bytes, flip)));
+}
+
+/// Rounds half to even, moves, saturates. Far numbers are cut first: the conversion has no room
+/// for them.
+QUENCH_AVX512 inline __m128i store(__m512 steps, const Store& by) {
+  const __m512 far = _mm512_set1_ps(1024.0F);
+  const __m512 near =
+      _mm512_max_ps(_mm512_min_ps(steps, far), _mm512_sub_ps(_mm512_setzero_ps(), far));
+  const __m512i moved = _mm512_add_epi32(_mm512_cvtps_epi32(near), by.zero);
+  const __m512i kept = _mm512_min_epi32(_mm512_max_epi32(moved, by.low), by.high);
+  return _mm_xor_si128(_mm512_cvtepi32_epi8(kept), by.flip);
+}
+
+QUENCH_AVX512 inline __m128i read(const std::uint8_t* src) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(src));
+}
+
+QUENCH_AVX512 inline void write(std::uint8_t* dst, __m128i bytes) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(dst), bytes);
+}
+
+/// Calls `loop` for the last, partial block by way of a whole one: masked stores of bytes are slow.
+template <typename Loop>
+inline void last_block(const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* dst,
+                       std::int64_t left, const Loop& loop) {
+  std::uint8_t whole_a[16] = {};
+  std::uint8_t whole_b[16] = {};
+  std::uint8_t result[16];
+  std::memcpy(whole_a, a, static_cast<std::size_t>(left));
+  std::memcpy(whole_b, b, static_cast<std::size_t>(left));
+  loop(whole_a, whole_b, result);
+  std::memcpy(dst, result, static_cast<std::size_t>(left));
+}
+
+/// Three registers of 16 bytes as 48 interleaved ones.
+QUENCH_AVX512 inline void interleave3(const __m128i* planes, std::uint8_t* dst) {
+  alignas(16) static constexpr signed char kPick[3][3][16] = {
+      {{0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5},
+       {-1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1},
+       {-1, -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1}},
+      {{-1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10, -1},
+       {5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10},
+       {-1, 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1}},
+      {{-1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1},
+       {-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1},
+       {10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15}}};
+  for (int part = 0; part < 3; ++part) {
+    __m128i out = _mm_setzero_si128();
+    for (int c = 0; c < 3; ++c) {
+      const __m128i pick = _mm_load_si128(reinterpret_cast<const __m128i*>(kPick[part][c]));
+      out = _mm_or_si128(out, _mm_shuffle_epi8(planes[c], pick));
+    }
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(dst + 16 * part), out);
+  }
+}
+
+}  // namespace
+
+QUENCH_AVX512 void add(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+                       const ByteLoad& load_b, const ByteStore& to, std::uint8_t* dst,
+                       std::int64_t size) {
+  const Store by = registers(to);
+  const __m128i flip_a = _mm_set1_epi8(static_cast<char>(load_a.flip));
+  const __m128i flip_b = _mm_set1_epi8(static_cast<char>(load_b.flip));
+  const __m512 shift_a = _mm512_set1_ps(load_a.shift);
+  const __m512 shift_b = _mm512_set1_ps(load_b.shift);
+  const __m512 scale_a = _mm512_set1_ps(load_a.scale);
+  const __m512 scale_b = _mm512_set1_ps(load_b.scale);
+  std::int64_t i = 0;
+  for (; i + 16 <= size; i += 16) {
+    const __m512 x = _mm512_sub_ps(load(read(a + i), flip_a), shift_a);
+    const __m512 y = _mm512_sub_ps(load(read(b + i), flip_b), shift_b);
+    const __m512 sum = _mm512_add_ps(_mm512_mul_ps(x, scale_a), _mm512_mul_ps(y, scale_b));
+    write(dst + i, store(sum, by));
+  }
+  if (i == size) return;
+  last_block(a + i, b + i, dst + i, size - i,
+             [&](const std::uint8_t* x, const std::uint8_t* y, std::uint8_t* out) {
+               add(x, load_a, y, load_b, to, out, 16);
+             });
+}
+
+QUENCH_AVX512 void mul(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+                       const ByteLoad& load_b, const ByteStore& to, std::uint8_t* dst,
+                       std::int64_t size) {
+  const Store by = registers(to);
+  const __m128i flip_a = _mm_set1_epi8(static_cast<char>(load_a.flip));
+  const __m128i flip_b = _mm_set1_epi8(static_cast<char>(load_b.flip));
+  const __m512 shift_a = _mm512_set1_ps(load_a.shift);
+  const __m512 shift_b = _mm512_set1_ps(load_b.shift);
+  const __m512 scale = _mm512_set1_ps(load_a.scale);
+  std::int64_t i = 0;
+  for (; i + 16 <= size; i += 16) {
+    const __m512 x = _mm512_sub_ps(load(read(a + i), flip_a), shift_a);
+    const __m512 y = _mm512_sub_ps(load(read(b + i), flip_b), shift_b);
+    write(dst + i, store(_mm512_mul_ps(_mm512_mul_ps(x, y), scale), by));
+  }
+  if (i == size) return;
+  last_block(a + i, b + i, dst + i, size - i,
+             [&](const std::uint8_t* x, const std::uint8_t* y, std::uint8_t* out) {
+               mul(x, load_a, y, load_b, to, out, 16);
+             });
+}
+
+QUENCH_AVX512 void quantize(const float* src, float scale, const ByteStore& to, std::uint8_t* dst,
+                            std::int64_t size) {
+  const Store by = registers(to);
+  const __m512 step = _mm512_set1_ps(scale);
+  std::int64_t i = 0;
+  for (; i + 16 <= size; i += 16) {
+    write(dst + i, store(_mm512_div_ps(_mm512_loadu_ps(src + i), step), by));
+  }
+  if (i == size) return;
+  float whole[16] = {};
+  std::uint8_t result[16];
+  std::memcpy(whole, src + i, static_cast<std::size_t>(size - i) * sizeof(float));
+  write(result, store(_mm512_div_ps(_mm512_loadu_ps(whole), step), by));
+  std::memcpy(dst + i, result, static_cast<std::size_t>(size - i));
+}
+
+QUENCH_AVX512 std::int64_t quantize_rgb(const float* src, std::int64_t stride, float scale,
+                                        const ByteStore& to, std::uint8_t* dst, std::int64_t size) {
+  const Store by = registers(to);
+  const __m512 step = _mm512_set1_ps(scale);
+  std::int64_t i = 0;
+  for (; i + 16 <= size; i += 16) {
+    __m128i planes[3];
+    for (int c = 0; c < 3; ++c) {
+      planes[c] = store(_mm512_div_ps(_mm512_loadu_ps(src + c * stride + i), step), by);
+    }
+    interleave3(planes, dst + 3 * i);
+  }
+  return i;
+}
+
+QUENCH_VBMI void look_up(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
+                         std::int64_t size) {
+  __m512i part[4];
+  for (int i = 0; i < 4; ++i) part[i] = _mm512_loadu_si512(table + 64 * i);
+  std::int64_t i = 0;
+  for (; i + 64 <= size; i += 64) {
+    const __m512i x = _mm512_loadu_si512(src + i);
+    const __m512i low = _mm512_permutex2var_epi8(part[0], x, part[1]);
+    const __m512i high = _mm512_permutex2var_epi8(part[2], x, part[3]);
+    const __m512i y = _mm512_mask_blend_epi8(_mm512_movepi8_mask(x), low, high);
+    _mm512_storeu_si512(dst + i, y);
+  }
+  for (; i < size; ++i) dst[i] = table[src[i]];
+}
+
+bool available() {
+  static const bool kHas = __builtin_cpu_supports("avx512f") &&
+                           __builtin_cpu_supports("avx512bw") &&
+                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  return kHas;
+}
+
+bool can_look_up() {
+  static const bool kHas = available() && __builtin_cpu_supports("avx512vbmi");
+  return kHas;
+}
+
+}  // namespace quench::exec::avx512
+#endif

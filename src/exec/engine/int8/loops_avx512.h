@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hot loops over bytes for AVX-512; see loops.h for what they do.
+#pragma once
+
+#include <cstdint>
+
+namespace quench::exec {
+
+struct ByteLoad;
+struct ByteStore;
+
+namespace avx512 {
+
+#if defined(__x86_64__)
+/// Whether this processor has what the functions below need.
+bool available();
+/// Likewise for `look_up`.
+bool can_look_up();
+
+void add(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+         const ByteLoad& load_b, const ByteStore& to, std::uint8_t* dst, std::int64_t size);
+void mul(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+         const ByteLoad& load_b, const ByteStore& to, std::uint8_t* dst, std::int64_t size);
+void quantize(const float* src, float scale, const ByteStore& to, std::uint8_t* dst,
+              std::int64_t size);
+/// Three planes into interleaved bytes; returns how many of the pixels are done.
+std::int64_t quantize_rgb(const float* src, std::int64_t stride, float scale, const ByteStore& to,
+                          std::uint8_t* dst, std::int64_t size);
+void look_up(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
+             std::int64_t size);
+#else
+inline bool available() { return false; }
+inline bool can_look_up() { return false; }
+inline void add(const std::uint8_t*, const ByteLoad&, const std::uint8_t*, const ByteLoad&,
+                const ByteStore&, std::uint8_t*, std::int64_t) {}
+inline void mul(const std::uint8_t*, const ByteLoad&, const std::uint8_t*, const ByteLoad&,
+                const ByteStore&, std::uint8_t*, std::int64_t) {}
+inline void quantize(const float*, float, const ByteStore&, std::uint8_t*, std::int64_t) {}
+inline std::int64_t quantize_rgb(const float*, std::int64_t, float, const ByteStore&, std::uint8_t*,
+                                 std::int64_t) {
+  return 0;
+}
+inline void look_up(const std::uint8_t*, const std::uint8_t*, std::uint8_t*, std::int64_t) {}
+#endif
+
+}  // namespace avx512
+}  // namespace quench::exec
