@@ -43,11 +43,11 @@ struct WeightChoice {
   std::string node;     ///< the first that reads it
   std::string op_type;  ///< of that node
   std::string weight;   ///< the constant
-  int bits = 0;
+  int bits = 0;  ///< that its integers need
   std::int64_t elements = 0;
   std::int64_t bytes = 0;  ///< integers, scales and zero points
   double error = 0;        ///< root of the squared error over the squared weight
-  std::string method;      ///< how it was rounded: "abs_max", "mse", "gptq"
+  std::string method;      ///< how it was rounded: "abs_max", "mse", "step" or "gptq"
 };
 
 /// Settings of QuantType::Dynamic.

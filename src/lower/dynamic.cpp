@@ -135,8 +135,6 @@ void DynamicWriter::rewrite(const plan::WeightSite& site, ValueId integers, cons
   const ValueId weight_scale =
       graph_.add_constant(graph_[site.value].name + "_scale", scaled(scale, alpha));
   std::vector<Node>& after = after_[site.node];
-  const ValueId scales = graph_.add_fresh(name + "_scales");
-  after.push_back(make("Mul", {x.scale, weight_scale}, scales));
   const ValueId sums = graph_.add_fresh(name + "_sums");
   const ValueId reals = graph_.add_fresh(name + "_float_sums");
   Node cast = make("Cast", {sums}, reals);
@@ -145,7 +143,16 @@ void DynamicWriter::rewrite(const plan::WeightSite& site, ValueId integers, cons
   const ValueId result = node_at(site.node).outputs[0];
   const ValueId bias = gemm ? node_at(site.node).input(2) : kNoValue;
   const ValueId product = bias == kNoValue ? result : graph_.add_fresh(name + "_product");
-  after.push_back(make("Mul", {reals, scales}, product));
+  const ValueId between = graph_.add_fresh(name + "_scales");
+  if (grids_ == ActivationGrids::Layer) {
+    after.push_back(make("Mul", {x.scale, weight_scale}, between));
+    after.push_back(make("Mul", {reals, between}, product));
+  } else {
+    // ONNX Runtime takes a product of scales for that of whole tensors and fuses it: rows must
+    // not look like that.
+    after.push_back(make("Mul", {reals, weight_scale}, between));
+    after.push_back(make("Mul", {between, x.scale}, product));
+  }
   if (bias != kNoValue) {
     const float beta = node_at(site.node).get_float("beta", 1.0F);
     ValueId added = bias;

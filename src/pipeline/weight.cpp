@@ -1,41 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of quantisation that leave activations in float until the model runs.
+// Weight-only quantisation, step by step.
 #include "pipeline/weight.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/file.h"
 #include "base/format.h"
 #include "pipeline/disk_bytes.h"
 #include "pipeline/memory.h"
-#include "pipeline/weight_items.h"
+#include "pipeline/mixed_bits.h"
+#include "pipeline/weight_samples.h"
 
 namespace quench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How near the outputs are to those of the float model; the engine is not loaded without data.
-void judge(const std::string& model_path, const std::string& out_path,
-           const QuantizeOptions& options, const Context& context, QuantizeReport& report) {
-  if (options.data.path.empty()) return;
-  EvaluateOptions how;
-  how.data = options.data;
-  how.metrics = {"cosine", "sqnr", "agreement"};
-  how.batch = options.batch;
-  const CompareResult result = compare(out_path, model_path, how, context);
-  report.outputs = result.outputs;
-  report.judged_samples = result.samples;
+/// GPTQ decides at so many bits and fewer; above, rounding to the nearest is as good.
+constexpr int kGptqBits = 4;
+
+using Moments = std::vector<std::optional<tune::InputMoments>>;
+
+/// Which weights GPTQ is to round: all when it is asked for, else those of few bits, given data.
+Moments look_at_inputs(WeightSamples& samples, const std::vector<WeightItem>& items,
+                       const QuantizeOptions& options) {
+  if (!samples.any()) {
+    if (options.weight.gptq) {
+      fail(ErrorKind::Usage, "GPTQ needs samples to see what the layers' inputs look like: --data");
+    }
+    return Moments(items.size());
+  }
+  std::vector<bool> wanted;
+  for (const WeightItem& item : items) {
+    wanted.push_back(options.weight.gptq || item.spec.bits <= kGptqBits);
+  }
+  if (std::ranges::find(wanted, true) == wanted.end()) return Moments(items.size());
+  return samples.moments(items, wanted);
 }
 
 /// Stores every item's weight as integers, one after the other.
-void write_items(Model& model, const std::vector<WeightItem>& items, const Context& context,
-                 QuantizeReport& report) {
+void write_items(Model& model, const std::vector<WeightItem>& items, Moments& moments,
+                 const Context& context, QuantizeReport& report) {
   lower::WeightWriter writer(model);
   for (std::size_t i = 0; i < items.size(); ++i) {
     context.check_cancelled();
-    const quant::QuantWeight weight = quantize_item(model.graph, items[i], context.num_threads());
+    quant::QuantWeight weight = quantize_item(model.graph, items[i], context.num_threads());
+    std::string method;
+    if (moments[i]) {
+      const Tensor& real = *model.graph.constant(items[i].sites.front().value);
+      auto better = tune::gptq(real, weight, *moments[i], context.num_threads());
+      if (better) {
+        weight = std::move(*better);
+        method = "gptq";
+      }
+      moments[i].reset();
+    }
     report.weights.push_back(describe(model.graph, items[i], weight));
+    if (!method.empty()) report.weights.back().method = method;
     writer.replace(items[i].sites, weight);
     context.report("quantising", static_cast<std::int64_t>(i + 1),
                    static_cast<std::int64_t>(items.size()));
@@ -56,21 +78,18 @@ QuantizeReport quantize_weights(const std::string& model_path, const std::string
   report.bytes_before = bytes_on_disk(model_path, model);
   set_input_shapes(model, options.input_shapes);
   model = prepare_weights(std::move(model));
-  const std::vector<WeightItem> items = find_weight_items(model, options, report);
+  std::vector<WeightItem> items = find_weight_items(model, options, report);
   { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
-  write_items(model, items, context, report);
+  if (options.weight.bits == 0) choose_mixed_bits(model, options, context, items);
+  WeightSamples samples(model, options, context);
+  Moments moments = look_at_inputs(samples, items, options);
+  write_items(model, items, moments, context, report);
   save(model, out_path);
-  judge(model_path, out_path, options, context, report);
+  samples.judge(model, report);
   report.bytes_after = bytes_on_disk(out_path, model);
   report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   report.peak_memory_mb = memory.peak_mb();
   return report;
-}
-
-QuantizeReport quantize_dynamic(const std::string& model_path, const std::string& /*out_path*/,
-                                const QuantizeOptions& /*options*/, const Context& /*context*/) {
-  fail(ErrorKind::Unsupported, "'{}': DYNAMIC_QUANT is not supported yet; FULL_QUANT is",
-       model_path);
 }
 
 }  // namespace quench

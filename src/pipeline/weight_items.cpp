@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
@@ -27,6 +28,11 @@ bool least_error(const std::string& observer, int bits) {
   all.insert(all.end(), search.begin(), search.end());
   fail(ErrorKind::Usage, "there is no observer '{}' for weights{}; there are {}", observer,
        did_you_mean(observer, all), fmt::join(all, ", "));
+}
+
+/// Bits of a signed integer of this magnitude.
+int width_of(int greatest) {
+  return std::bit_width(static_cast<unsigned>(std::max(1, greatest))) + 1;
 }
 
 void check(const WeightQuantOptions& options) {
@@ -115,14 +121,15 @@ WeightChoice describe(const Graph& graph, const WeightItem& item,
   const auto size = [](const Tensor& tensor) {
     return tensor.defined() ? static_cast<std::int64_t>(tensor.bytes().size()) : 0;
   };
+  const bool stepped = weight.spec.step > 0;
   return {.node = label(graph, node),
           .op_type = node.op_type,
           .weight = item.name,
-          .bits = weight.spec.bits,
+          .bits = stepped ? width_of(quant::greatest_integer(weight)) : weight.spec.bits,
           .elements = weight.integers.size(),
           .bytes = size(weight.integers) + size(weight.scale) + size(weight.zero_point),
           .error = weight.relative_error(),
-          .method = weight.spec.least_error ? "mse" : "abs_max"};
+          .method = stepped ? "step" : weight.spec.least_error ? "mse" : "abs_max"};
 }
 
 void note_choices(Model& model, const std::vector<WeightChoice>& choices) {

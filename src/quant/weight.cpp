@@ -2,7 +2,9 @@
 // Whole weights, group by group, on threads.
 #include "quant/weight.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <mutex>
 
 #include "base/format.h"
@@ -197,6 +199,14 @@ Tensor dequantize_weight(const QuantWeight& weight, int threads) {
     };
   });
   return result;
+}
+
+int greatest_integer(const QuantWeight& weight) {
+  int greatest = 0;
+  for (const std::int16_t integer : widened(weight.integers)) {
+    greatest = std::max(greatest, std::abs(static_cast<int>(integer)));
+  }
+  return greatest;
 }
 
 QuantWeight with_integers(const Tensor& weight, const QuantWeight& grids,

@@ -15,6 +15,7 @@ struct WeightSpec {
   std::int64_t block = 0;    ///< elements along `axis` that share a grid; 0: no blocks
   bool least_error = false;  ///< ranges with the least squared error instead of the whole range
   bool keep_mean = false;    ///< round some elements the other way to keep the mean of each grid
+  double step = 0;           ///< scales are not smaller: a coarser grid than the bits allow
   bool operator==(const WeightSpec&) const = default;
 };
 
@@ -37,6 +38,9 @@ DType storage_type(int bits) noexcept;
 QuantWeight quantize_weight(const Tensor& weight, const WeightSpec& spec, int threads);
 /// The float32 weight that a runtime computes with.
 Tensor dequantize_weight(const QuantWeight& weight, int threads);
+
+/// The greatest magnitude among the integers.
+int greatest_integer(const QuantWeight& weight);
 
 /// Puts other integers, one int16 an element, onto the grids of a weight, and measures the noise.
 QuantWeight with_integers(const Tensor& real, const QuantWeight& grids,

@@ -124,7 +124,9 @@ GroupGrid choose_grid(std::span<const float> values, const WeightSpec& spec) {
     return {std::max(static_cast<float>(mean), kSmallest), 0};
   }
   if (spec.least_error) return search(values, extent, spec);
-  return cover(static_cast<double>(extent.low), static_cast<double>(extent.high), spec);
+  GroupGrid grid = cover(static_cast<double>(extent.low), static_cast<double>(extent.high), spec);
+  if (spec.symmetric) grid.scale = std::max(grid.scale, static_cast<float>(spec.step));
+  return grid;
 }
 
 template <typename Integer>

@@ -40,7 +40,7 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
   const passes::PassOptions keep = pass_options(model.graph, options);
   passes::run(model, Names(kTidy), keep);
   infer_types(model);
-  expand_weights(model.graph, keep);
+  if (options.dequantize == Dequantize::AtLoad) expand_weights(model.graph, keep);
   compile.opsets = model.opsets;
   fold_constants(model.graph, compile);
   if (compile.fast && !options.tap_all) {
