@@ -19,6 +19,7 @@ PUBLIC_HEADERS = {
     "evaluate": "pipeline", "quantize": "pipeline", "ptq": "pipeline",
     "run": "pipeline", "formats": "formats", "pack": "formats",
     "analysis": "analyze", "analyze": "pipeline",
+    "post_dynamic": "pipeline",
 }
 # Third-party headers by how their name begins, and the places that may include them.
 THIRD_PARTY = {

@@ -43,7 +43,7 @@ struct WeightChoice {
   std::string node;     ///< the first that reads it
   std::string op_type;  ///< of that node
   std::string weight;   ///< the constant
-  int bits = 0;  ///< that its integers need
+  int bits = 0;         ///< that its integers need
   std::int64_t elements = 0;
   std::int64_t bytes = 0;  ///< integers, scales and zero points
   double error = 0;        ///< root of the squared error over the squared weight

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/nearest.h"
+#include "pipeline/paddle_names.h"
 #include "pipeline/quantize_steps.h"
 #include "quench/ptq.h"
 
@@ -60,24 +61,6 @@ void check(const QuantPostStaticOptions& options) {
   }
 }
 
-std::string model_path(const QuantPostStaticOptions& options) {
-  const fs::path folder = options.model_dir;
-  if (!options.model_filename.empty()) return folder / options.model_filename;
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) return options.model_dir;
-  Names found;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().extension() == ".onnx") found.push_back(entry->path().string());
-  }
-  if (error) {
-    fail(ErrorKind::Io, "cannot list model_dir '{}': {}", options.model_dir, error.message());
-  }
-  if (found.size() == 1) return found.front();
-  fail(ErrorKind::Usage, "model_dir '{}' holds {} *.onnx files; say which by model_filename",
-       options.model_dir, found.size());
-}
-
 std::string save_path(const QuantPostStaticOptions& options) {
   const fs::path path = options.save_model_path;
   if (path.empty()) fail(ErrorKind::Usage, "save_model_path is empty: say where the result goes");
@@ -90,43 +73,6 @@ std::string target_of(const std::string& backend) {
   if (backend.empty() || backend == "mkldnn") return "onnxruntime";
   if (backend == "arm") return "generic";
   return std::string(find_target(backend).name);
-}
-
-/// What Paddle calls ONNX's operators.
-const std::map<std::string, Names>& paddle_types() {
-  static const std::map<std::string, Names> types = {
-      {"conv2d", {"Conv"}},
-      {"depthwise_conv2d", {"Conv"}},
-      {"conv2d_transpose", {"ConvTranspose"}},
-      {"mul", {"MatMul", "Gemm"}},
-      {"matmul", {"MatMul", "Gemm"}},
-      {"matmul_v2", {"MatMul", "Gemm"}},
-      {"pool2d", {"AveragePool", "MaxPool", "GlobalAveragePool"}},
-      {"elementwise_add", {"Add"}},
-      {"elementwise_sub", {"Sub"}},
-      {"elementwise_mul", {"Mul"}},
-      {"concat", {"Concat"}},
-      {"softmax", {"Softmax"}},
-      {"relu", {"Relu"}},
-      {"relu6", {"Clip"}},
-      {"clip", {"Clip"}},
-      {"leaky_relu", {"LeakyRelu"}},
-      {"sigmoid", {"Sigmoid"}},
-      {"tanh", {"Tanh"}},
-      {"hard_swish", {"HardSwish"}},
-      {"hard_sigmoid", {"HardSigmoid"}},
-      {"gelu", {"Gelu"}},
-      {"layer_norm", {"LayerNormalization"}},
-      {"split", {"Split"}},
-      {"reshape2", {"Reshape"}},
-      {"transpose2", {"Transpose"}},
-      {"squeeze2", {"Squeeze"}},
-      {"unsqueeze2", {"Unsqueeze"}},
-      {"slice", {"Slice"}},
-      {"nearest_interp_v2", {"Resize"}},
-      {"bilinear_interp_v2", {"Resize"}},
-  };
-  return types;
 }
 
 Names onnx_types(const Names& wanted, const TargetInfo& target) {
@@ -197,7 +143,7 @@ QuantizeReport from_generator(const std::string& in, const std::string& out,
 
 QuantizeReport quant_post_static(const QuantPostStaticOptions& options, const Context& context) {
   check(options);
-  const std::string in = model_path(options);
+  const std::string in = paddle_model_path(options.model_dir, options.model_filename);
   const std::string out = save_path(options);
   if (options.batch_generator) return from_generator(in, out, options, context);
   if (options.data_loader.path.empty()) {

@@ -129,7 +129,9 @@ WeightChoice describe(const Graph& graph, const WeightItem& item,
           .elements = weight.integers.size(),
           .bytes = size(weight.integers) + size(weight.scale) + size(weight.zero_point),
           .error = weight.relative_error(),
-          .method = stepped ? "step" : weight.spec.least_error ? "mse" : "abs_max"};
+          .method = stepped                   ? "step"
+                    : weight.spec.least_error ? "mse"
+                                              : "abs_max"};
 }
 
 void note_choices(Model& model, const std::vector<WeightChoice>& choices) {

@@ -71,6 +71,50 @@ class WeightTest(harness.CliTest):
         self.weights("--bits", "4", "--threads", "3")
         self.assertEqual(first, (self.dir / "w.onnx").read_bytes())
 
+    def test_gptq_rounds_few_bits_by_the_data(self):
+        report = self.weights("--bits", "2", "--data", "images.npy")
+        self.assertIn("gptq", {each["method"] for each in report["weights"]})
+        self.assertEqual(report["calibration_samples"], 16)
+        self.assertEqual(report["judged_samples"], 4)
+        self.check_refused("GPTQ needs samples", "--type", "weight", "--gptq")
+
+    def test_mixed_bits_meet_their_error(self):
+        report = self.weights("--bits", "0", "--init-scale", "0.05")
+        for each in report["weights"]:
+            self.assertLessEqual(each["error"], 0.05)
+            self.assertLess(each["bits"], 8)
+        self.assertIn("quench.weights", (self.dir / "w.onnx").read_bytes().decode("latin-1"))
+
+    def test_mixed_bits_keep_a_cosine_or_a_size(self):
+        report = self.weights("--bits", "0", "--auto-tune", "--target-cosine", "0.99")
+        self.assertGreater(self.near("w.onnx"), 0.98)
+        loose = sum(each["bits"] * each["elements"] for each in report["weights"])
+        report = self.weights("--bits", "0", "--auto-tune", "--target-cosine", "0.9999")
+        tight = sum(each["bits"] * each["elements"] for each in report["weights"])
+        self.assertLess(loose, tight)
+        self.assertGreater(self.near("w.onnx"), 0.999)
+        report = self.weights("--bits", "0", "--target-size", "0.2")
+        bits = sum(each["bits"] * each["elements"] for each in report["weights"])
+        self.assertLess(bits / 8, 0.2 * 4 * sum(each["elements"] for each in report["weights"]))
+        self.check_refused("cannot be made as small", "--type", "weight", "--bits", "0",
+                           "--target-size", "0.01", expect=4)
+        self.check_refused("between 0 and 1", "--type", "weight", "--bits", "0", "--init-scale",
+                           "1.5")
+
+    def test_dynamic(self):
+        for strategy in ("ALWC", "ACWL"):
+            report = self.run_json("quantize", "model.onnx", "-o", "d.onnx", "--type", "dynamic",
+                                   "--strategy", strategy, "--data", "images.npy")
+            self.assertEqual([each["op_type"] for each in report["weights"]], ["Gemm"])
+            self.assertEqual(report["integer_nodes"], 1)
+            self.assertIn("matrix products", str(report["float_layers"]))
+            self.assertGreater(report["outputs"][0]["cosine"], 0.999)
+            operators = self.run_json("inspect", "d.onnx")["operators"]
+            self.assertIn("MatMulInteger", str(operators))
+        self.check_refused("takes 8 bits", "--type", "dynamic", "--bits", "4")
+        self.check_refused("no weight of the model", "--type", "dynamic", model="odd.onnx",
+                           expect=4)
+
     def test_bits_out_of_range(self):
         for bits in ("-1", "17", "100", "x"):
             self.check_refused("--bits", "--type", "weight", "--bits", bits)

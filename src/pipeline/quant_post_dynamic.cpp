@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// PaddleSlim's parameters for weight-only quantisation, turned into ours.
+#include <filesystem>
+#include <set>
+
+#include "base/format.h"
+#include "pipeline/paddle_names.h"
+#include "pipeline/weight_items.h"
+#include "quench/post_dynamic.h"
+
+namespace quench {
+namespace {
+
+namespace fs = std::filesystem;
+
+void check(const QuantPostDynamicOptions& options) {
+  if (!options.params_filename.empty() || !options.save_params_filename.empty()) {
+    fail(ErrorKind::Usage,
+         "params_filename and save_params_filename must be empty: an ONNX file names its own "
+         "external data");
+  }
+  if (options.save_model_dir.empty()) {
+    fail(ErrorKind::Usage, "save_model_dir is empty: say where the result goes");
+  }
+  if (options.weight_bits < 1 || options.weight_bits > 16) {
+    fail(ErrorKind::Usage, "weight_bits is {}; expected 1 to 16", options.weight_bits);
+  }
+  if (options.weight_quantize_type != "channel_wise_abs_max" &&
+      options.weight_quantize_type != "abs_max") {
+    fail(ErrorKind::Usage, "weight_quantize_type is '{}'; expected channel_wise_abs_max or abs_max",
+         options.weight_quantize_type);
+  }
+  if (options.threshold_rate != 0) {
+    fail(ErrorKind::Unsupported,
+         "threshold_rate is {}: ranges are not clipped by a share; leave it 0",
+         options.threshold_rate);
+  }
+}
+
+/// Paddle's names as ONNX's. A network without convolutions has nothing to say against "conv2d".
+std::vector<std::string> types_in(const Graph& graph, const std::vector<std::string>& wanted) {
+  std::set<std::string> present;
+  for (const Node& node : graph.nodes) present.insert(node.op_type);
+  std::set<std::string> types;
+  for (const std::string& name : wanted) {
+    const auto paddle = paddle_types().find(name);
+    if (paddle == paddle_types().end()) {
+      types.insert(name);
+      continue;
+    }
+    for (const std::string& type : paddle->second) {
+      if (present.contains(type)) types.insert(type);
+    }
+  }
+  if (types.empty() && !wanted.empty()) {
+    fail(ErrorKind::BadConfig, "quantizable_op_type: the model has none of {}",
+         fmt::join(wanted, ", "));
+  }
+  return {types.begin(), types.end()};
+}
+
+std::string file_in(const QuantPostDynamicOptions& options, const char* folder) {
+  const fs::path path = fs::path(options.save_model_dir) / folder;
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail(ErrorKind::Io, "cannot make the folder '{}': {}", path.string(), error.message());
+  return (path / options.save_model_filename).string();
+}
+
+/// The float model with the weights that the quantised one computes with.
+void write_test_model(Model model, const QuantizeOptions& job, const std::string& path,
+                      const Context& context) {
+  model = prepare_weights(std::move(model));
+  QuantizeReport unused;
+  for (const WeightItem& item : find_weight_items(model, job, unused)) {
+    const quant::QuantWeight weight = quantize_item(model.graph, item, context.num_threads());
+    const ValueId value = item.sites.front().value;
+    const DType dtype = model.graph.constant(value)->dtype();
+    model.graph[value].constant =
+        convert(quant::dequantize_weight(weight, context.num_threads()), dtype);
+  }
+  save(model, path);
+}
+
+}  // namespace
+
+QuantizeReport quant_post_dynamic(const QuantPostDynamicOptions& options, const Context& context) {
+  check(options);
+  const std::string in = paddle_model_path(options.model_dir, options.model_filename);
+  const Model model = load(in);
+  QuantizeOptions job;
+  job.type = QuantType::Weight;
+  job.config.quantizable_op_type = types_in(model.graph, options.quantizable_op_type);
+  job.weight.bits = options.weight_bits;
+  job.weight.symmetric = true;
+  job.weight.per_channel = options.weight_quantize_type == "channel_wise_abs_max";
+  job.weight.observer = "abs_max";
+  job.weight.bias_correction = false;
+  const QuantizeReport report = quantize(in, file_in(options, "quantized_model"), job, context);
+  if (options.generate_test_model) {
+    write_test_model(model, job, file_in(options, "test_model"), context);
+  }
+  return report;
+}
+
+}  // namespace quench
