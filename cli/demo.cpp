@@ -36,11 +36,6 @@ std::string score(const DemoRow& row, const std::string& metric) {
   return found == row.scores.end() ? "-" : fixed(found->second, 2) + " %";
 }
 
-/// A time, or nothing for a model that only a runtime of its target can be timed with.
-std::string timed(const DemoRow& row, double value, int digits, const char* unit) {
-  return row.simulated ? "-" : fixed(value, digits) + unit;
-}
-
 std::vector<Column> columns() {
   return {
       {"model", Align::Left,
@@ -48,9 +43,9 @@ std::vector<Column> columns() {
       {"size", Align::Right, [](const DemoRow& row) { return human_bytes(row.bytes_on_disk); }},
       {"top-1", Align::Right, [](const DemoRow& row) { return score(row, "top1"); }},
       {"latency", Align::Right,
-       [](const DemoRow& row) { return timed(row, row.timing.median_ms, 3, " ms"); }},
+       [](const DemoRow& row) { return fixed(row.timing.median_ms, 3) + " ms"; }},
       {"images/s", Align::Right,
-       [](const DemoRow& row) { return timed(row, row.timing.samples_per_second, 0, ""); }},
+       [](const DemoRow& row) { return fixed(row.timing.samples_per_second, 0); }},
   };
 }
 
@@ -67,12 +62,8 @@ void print_rows(const std::vector<DemoRow>& rows) {
   const BenchResult& timing = rows.front().timing;
   print("\n" + grouped(rows.front().samples) + " images; latency at batch " +
         grouped(timing.batch) + " on " + grouped(timing.threads) + " threads\n");
-  for (const DemoRow& row : rows) {
-    if (!row.simulated) continue;
-    print("-: simulated; run " + row.model +
-          " in ONNX Runtime to time it (calibrated on the first " +
-          grouped(std::min(DemoOptions().calibration_samples, row.samples)) + " images)\n");
-  }
+  print("quantised forms see the first " +
+        grouped(std::min(DemoOptions().calibration_samples, rows.front().samples)) + " of them\n");
 }
 
 Json rows_json(const std::vector<DemoRow>& rows) {
@@ -81,8 +72,7 @@ Json rows_json(const std::vector<DemoRow>& rows) {
     Json item = {
         {"model", row.model}, {"bytes_on_disk", row.bytes_on_disk}, {"samples", row.samples}};
     for (const auto& [metric, value] : row.scores) item[metric] = number(value);
-    item["simulated"] = row.simulated;
-    if (!row.simulated) item["timing"] = to_json(row.timing);
+    item["timing"] = to_json(row.timing);
     list.push_back(item);
   }
   return {{"models", list}};
@@ -116,7 +106,7 @@ Command setup_demo(CLI::App& root) {
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
   app->add_option("--int8", flags->options.int8_folder,
-                  "Quantise each model into this folder and show that one too")
+                  "Quantise each model in several ways into this folder and show those too")
       ->type_name("FOLDER");
   add_data_flags(*app, flags->data);
   add_common_flags(*app, flags->common, Work::Runs);

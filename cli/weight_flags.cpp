@@ -85,9 +85,19 @@ void print_weights(const QuantizeReport& report) {
                fixed(choice.error, 4), choice.method});
   }
   print(table.text());
+  std::int64_t bytes = 0;
+  std::int64_t elements = 0;
+  for (const WeightChoice& choice : report.weights) {
+    bytes += choice.bytes;
+    elements += choice.elements;
+  }
   if (report.weights.size() > kMaxRows) {
     print("and " + grouped(static_cast<std::int64_t>(report.weights.size() - kMaxRows)) +
           " more (--json lists them all)\n");
+  }
+  if (elements > 0) {
+    const double share = 25.0 * static_cast<double>(bytes) / static_cast<double>(elements);
+    print("these weights take " + fixed(share, 2) + " % of their float32 size\n");
   }
   print("\n");
 }

@@ -109,7 +109,7 @@ struct DemoOptions {
   std::vector<std::string> models;
   EvaluateOptions evaluate;
   BenchOptions bench;
-  std::string int8_folder;  ///< when given, each model is quantised into it and shown too
+  std::string int8_folder;  ///< when given, quantised forms of each model go into it, shown too
   std::int64_t calibration_samples = 200;  ///< the first of the data
 };
 /// One line of the demo's table. A later column is a new key of `scores` or a new field here.
@@ -119,7 +119,6 @@ struct DemoRow {
   std::int64_t samples = 0;
   std::map<std::string, double> scores;
   BenchResult timing;
-  bool simulated = false;  ///< quantised by us and run on float kernels: `timing` is empty
 };
 std::vector<DemoRow> demo(const DemoOptions& options, const Context& context = {});
 

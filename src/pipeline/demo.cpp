@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores and times models on the same data, one row each, and another for the 8-bit form.
+// Scores and times models on the same data, one row each, and others for their quantised forms.
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <optional>
 
 #include "base/format.h"
 #include "quench/quantize.h"
@@ -18,21 +20,62 @@ DemoRow score(const std::string& path, const DemoOptions& options, const Context
   return row;
 }
 
-/// Writes `<folder>/<name>_int8.onnx` and returns its path.
-std::string quantize_into(const std::string& folder, const std::string& path,
-                          const DemoOptions& options, const Context& context) {
+/// A quantised form of a model and what it is called.
+struct Form {
+  const char* suffix;
+  void (*set)(QuantizeOptions& how);
+};
+
+constexpr std::array<Form, 4> kForms = {{
+    {"_int8", [](QuantizeOptions&) {}},
+    {"_4bit",
+     [](QuantizeOptions& how) {
+       how.type = QuantType::Weight;
+       how.weight.bits = 4;
+     }},
+    {"_mixed",
+     [](QuantizeOptions& how) {
+       how.type = QuantType::Weight;
+       how.weight.bits = 0;
+       how.weight.auto_tune = true;
+     }},
+    {"_dynamic", [](QuantizeOptions& how) { how.type = QuantType::Dynamic; }},
+}};
+
+/// Writes `<folder>/<name><suffix>.onnx` and returns its path.
+std::string quantize_into(const std::string& path, const Form& form, const DemoOptions& options,
+                          const Context& context) {
+  const std::filesystem::path folder = options.int8_folder;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) fail(ErrorKind::Io, "cannot make the folder '{}': {}", folder, error.message());
-  const std::string name = std::filesystem::path(path).stem().string() + "_int8.onnx";
-  const std::string out = (std::filesystem::path(folder) / name).string();
+  if (error) {
+    fail(ErrorKind::Io, "cannot make the folder '{}': {}", folder.string(), error.message());
+  }
+  const std::string name = std::filesystem::path(path).stem().string() + form.suffix + ".onnx";
+  const std::string out = (folder / name).string();
   QuantizeOptions how;
   how.data = options.evaluate.data;
   const std::int64_t limit = how.data.limit;
   how.data.limit =
       limit > 0 ? std::min(limit, options.calibration_samples) : options.calibration_samples;
+  form.set(how);
   quantize(path, out, how, context);
   return out;
+}
+
+/// A row for a form; nothing where the model has no layer of the kind it is for.
+std::optional<DemoRow> form_row(const std::string& path, const Form& form,
+                                const DemoOptions& options, const Context& context) {
+  std::string made;
+  try {
+    made = quantize_into(path, form, options, context);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Unsupported) return std::nullopt;
+    throw;
+  }
+  DemoRow row = score(made, options, context);
+  row.timing = bench(made, options.bench, context);
+  return row;
 }
 
 }  // namespace
@@ -45,10 +88,9 @@ std::vector<DemoRow> demo(const DemoOptions& options, const Context& context) {
     row.timing = bench(path, options.bench, context);
     rows.push_back(std::move(row));
     if (options.int8_folder.empty()) continue;
-    const std::string int8 = quantize_into(options.int8_folder, path, options, context);
-    // Our engine runs an 8-bit model on float kernels: its time says nothing about integers.
-    rows.push_back(score(int8, options, context));
-    rows.back().simulated = true;
+    for (const Form& form : kForms) {
+      if (auto made = form_row(path, form, options, context)) rows.push_back(std::move(*made));
+    }
   }
   return rows;
 }
