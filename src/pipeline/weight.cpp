@@ -7,7 +7,9 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "pipeline/disk_bytes.h"
+#include "pipeline/fingerprint.h"
 #include "pipeline/memory.h"
+#include "pipeline/settings.h"
 #include "pipeline/weight_items.h"
 
 namespace quench {
@@ -58,7 +60,9 @@ QuantizeReport quantize_weights(const std::string& model_path, const std::string
   model = prepare_weights(std::move(model));
   const std::vector<WeightItem> items = find_weight_items(model, options, report);
   { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
+  const std::string origin = fingerprint(model);
   write_items(model, items, context, report);
+  note_origin(model, options, origin);
   save(model, out_path);
   judge(model_path, out_path, options, context, report);
   report.bytes_after = bytes_on_disk(out_path, model);
