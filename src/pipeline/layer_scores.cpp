@@ -92,7 +92,8 @@ std::vector<LayerScore> score_layers(const Job& job, const Model& quantised,
   std::vector<Layer> all = integer_layers(graph, job.plan);
   drop_unreachable(all, quantised.graph);
   const std::vector<std::string> names = names_in(all);
-  Session actual(quantised, {.taps = names}, context);
+  // Each layer is cut out of its surroundings, so nothing may be fused across its ends.
+  Session actual(quantised, {.tap_all = true}, context);
   const TensorMap want = Session(job.model, {.taps = names}, context).run(inputs, names);
   std::vector<LayerScore> scores;
   for (const Layer& layer : all) {

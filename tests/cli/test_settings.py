@@ -53,14 +53,14 @@ class SettingsTest(harness.CliTest):
     def test_flags_reach_the_settings(self):
         config = self.settings("--rule", "layer:conv_node:activation_observer=KL,bits=6",
                                "--rule", "name:gemm*:skip", "--skip-tensor", "scores", "--op-types",
-                               "Conv,Gemm", "--isa", "avx2")["config"]
+                               "Conv,Gemm", "--isa", "vnni")["config"]
         self.assertEqual(config["by_layer"]["conv_node"]["activation_observer"], "KL")
         self.assertEqual(config["by_layer"]["conv_node"]["weight_bits"], 6)
         self.assertEqual(config["by_name"][0][0], "gemm*")
         self.assertTrue(config["by_name"][0][1]["skip"])
         self.assertEqual(config["skip_tensor_list"], ["scores"])
         self.assertEqual(config["quantizable_op_type"], ["Conv", "Gemm"])
-        self.assertEqual(config["isa"], "avx2")
+        self.assertEqual(config["isa"], "vnni")
 
     def test_flags_override_settings(self):
         self.quantize("kl.onnx", "--data", "images.npy", "--activation-observer", "KL")
