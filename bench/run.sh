@@ -13,4 +13,7 @@ echo "== reading and starting =="
 echo
 echo "== float latency and memory beside ONNX Runtime =="
 "$python" bench/float_vs_ort.py "$@" || status=1
+echo
+echo "== calibration =="
+"$python" bench/calibration.py || status=1
 exit $status

@@ -4,6 +4,9 @@
 
 #include <cmath>
 #include <cstdio>
+#include <fstream>
+
+#include "quench/error.h"
 
 namespace quench::cli {
 
@@ -11,6 +14,13 @@ void print_json(const Json& json) {
   // Names in a model file need not be valid UTF-8.
   const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void write_json(const Json& json, const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  file << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  file.close();
+  if (!file) throw Error(ErrorKind::Io, "'" + path + "' cannot be written");
 }
 
 Json number(double value) { return std::isinf(value) ? std::copysign(1e308, value) : value; }

@@ -13,6 +13,9 @@ using Json = nlohmann::ordered_json;
 /// Prints one object and a newline. NaN becomes null.
 void print_json(const Json& json);
 
+/// Writes one object to a file; throws Error(Io) that names it.
+void write_json(const Json& json, const std::string& path);
+
 /// A score as JSON, which has no infinity: +-1e308 compares as one would.
 Json number(double value);
 Json to_json(const Value& value);

@@ -4,6 +4,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -69,11 +70,15 @@ void spin_briefly() {
   (void)::setenv("GOMP_SPINCOUNT", "1000", 0);
 }
 
+/// A file that may not grow further is an error that names it, not a signal that leaves it behind.
+void survive_size_limits() { (void)std::signal(SIGXFSZ, SIG_IGN); }
+
 }  // namespace
 }  // namespace quench::cli
 
 int main(int argc, char** argv) {
   quench::cli::spin_briefly();
+  quench::cli::survive_size_limits();
   try {
     return quench::cli::run_program(argc, argv);
   } catch (...) {

@@ -111,8 +111,16 @@ QuantizeOptions read_settings(const std::string& path);
 /// Fixes the shapes of graph inputs; an input that is not there is an Error(Usage).
 void set_input_shapes(Model& model, const std::map<std::string, Shape>& shapes);
 
-/// Collects the statistics of every value that the plan wants and writes them to a file.
+/// How `calibrate_model` survives being stopped.
+struct ResumeOptions {
+  bool resume = false;           ///< go on from FILE.partial where there is one
+  double snapshot_seconds = 30;  ///< between writing that file
+};
+/// Collects the statistics of every value that the plan wants and writes them to a file. A pass
+/// that is resumed gives the same bytes as one that was never stopped; a snapshot of another model,
+/// other data or other settings is an Error(BadData).
 void calibrate_model(const std::string& model_path, const std::string& statistics_path,
-                     const QuantizeOptions& options, const Context& context = {});
+                     const QuantizeOptions& options, const Context& context = {},
+                     const ResumeOptions& resume = {});
 
 }  // namespace quench

@@ -45,25 +45,28 @@ StatisticMap collect(const Model& model, const std::vector<std::string>& values,
                      SampleSource& source, const CollectOptions& options, const Context& context) {
   const std::int64_t rest = source.size() - options.first;
   const std::int64_t count = options.count < 0 ? rest : std::min(options.count, rest);
-  if (count <= 0) {
+  if (count <= 0 && options.first == 0) {
     fail(ErrorKind::BadData,
          "there are no samples to calibrate with; give --data a folder or file "
          "that holds some");
   }
   Tally tally(values, context.num_threads());
+  tally.merge(options.seen);
+  if (count <= 0) return tally.statistics();
   SessionOptions session_options;
   session_options.taps = values;
   session_options.on_sample = [&](const TapSample& sample) { tally.add(sample); };
   Session session(model, session_options, context);
   Slice slice(source, options.first, count);
   BatchReader reader(slice, batch_for(model, source, options.batch), context);
-  std::int64_t done = 0;
+  std::int64_t done = options.first;
   while (const auto batch = reader.next()) {
     context.check_cancelled();
     session.run(batch->inputs);
     tally.keep();
     done += batch->size();
-    context.report("calibrating", done, count);
+    context.report("calibrating", done, options.first + count);
+    if (options.after_batch) options.after_batch(done, [&] { return tally.statistics(); });
   }
   return tally.statistics();
 }

@@ -2,6 +2,7 @@
 // One pass over the data, every wanted value into one statistic.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct CollectOptions {
   std::int64_t batch = 8;
   std::int64_t first = 0;   ///< index of the first sample
   std::int64_t count = -1;  ///< how many; -1: all
+  StatisticMap seen;        ///< of the samples before the first
+  /// Called after each batch with the number of samples seen in all, and a way to get at what was
+  /// seen of them.
+  std::function<void(std::int64_t, const std::function<StatisticMap()>&)> after_batch;
 };
 
 /// The statistics of `values` over the samples of a source, streamed: memory does not grow with

@@ -19,6 +19,8 @@ class Judge {
   std::vector<OutputScores> scores(const Model& model) const;
   /// The SQNR of the worst output in dB.
   double sqnr(const Model& model) const;
+  /// The inputs of all runs.
+  std::span<const TensorMap> runs() const { return runs_; }
   /// The inputs of some of the runs.
   std::span<const TensorMap> few_runs() const;
 

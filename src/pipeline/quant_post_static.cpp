@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/nearest.h"
+#include "pipeline/advice.h"
 #include "pipeline/paddle_names.h"
 #include "pipeline/quantize_steps.h"
 #include "quench/ptq.h"

@@ -9,11 +9,14 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
-#include "calibrate/tally.h"
 #include "passes/run.h"
-#include "pipeline/quantize_job.h"
+#include "pipeline/advice.h"
+#include "pipeline/batchnorm_check.h"
+#include "pipeline/job_steps.h"
+#include "pipeline/layer_scores.h"
+#include "pipeline/memory.h"
 #include "pipeline/quantize_steps.h"
-#include "pipeline/small_layers.h"
+#include "pipeline/settings.h"
 #include "pipeline/tuning.h"
 #include "pipeline/weight.h"
 
@@ -22,55 +25,63 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Fewer calibration samples than this are worth a warning.
-constexpr std::int64_t kFewSamples = 10;
-
-/// Both parts are whole batches of a model whose batch is fixed.
-Split split(std::int64_t samples, std::int64_t held_out, std::int64_t batch) {
-  const std::int64_t judge = std::min(held_out, samples / 5) / batch * batch;
-  return {.calibrate = (samples - judge) / batch * batch, .judge = judge};
-}
-
 bool has_integer_nodes(const QuantPlan& plan) {
   return std::ranges::any_of(
       plan.nodes, [](const NodePlan& node) { return node.kind == NodePlan::Kind::Integer; });
 }
 
-Job start(const std::string& model_path, const QuantizeOptions& options, const Context& context) {
-  Job job;
-  Model model = load(model_path);
-  set_input_shapes(model, options.input_shapes);
-  job.model = prepare_for_quantization(std::move(model));
-  job.plan = make_plan(job.model, without_small_layers(job.model.graph, options));
-  // A wrong name is reported before the data are read.
-  calibrate::check_observers(job.plan, options.config.custom_observers);
-  if (!options.data.path.empty()) {
-    job.source = open_data(options.data, model_inputs(job.model.graph), context);
-    const std::int64_t batch = run_size(*job.source, model_inputs(job.model.graph));
-    job.parts = split(job.source->size(), options.held_out, batch);
-    if (job.parts.calibrate == 0) {
-      fail(ErrorKind::BadData, "{} holds {} samples, but '{}' takes {} a run", options.data.path,
-           job.source->size(), model_path, batch);
-    }
+/// What can be said of the data and the model before anything is chosen.
+void advise_on_data(Job& job, const Judge& judge, const Context& context, QuantizeReport& report) {
+  warn_of_values(job.statistics, report);
+  warn_of_dead_channels(job.model, job.plan, report);
+  if (!job.source) return;
+  warn_of_few_samples(job.parts.calibrate, report);
+  warn_of_unlike_data(job.unfolded, *job.source, job.parts.calibrate, context, report);
+  for (const TensorMap& inputs : judge.runs()) {
+    const std::size_t before = report.warnings.size();
+    warn_of_unseen_inputs(inputs, job.statistics, report);
+    if (report.warnings.size() > before) break;  // one run tells as much as all
   }
-  return job;
 }
 
-void gather(Job& job, const QuantizeOptions& options, const Context& context) {
-  if (!options.statistics.empty()) {
-    for (const std::string& path : options.statistics) {
-      calibrate::append(job.statistics, load_statistics(path));
-    }
-    return;
+QuantizeReport quantize_fully(const std::string& model_path, const std::string& out_path,
+                              const QuantizeOptions& options, const Context& context) {
+  const auto began = Clock::now();
+  const PeakMemory memory;
+  QuantizeReport report;
+  Job job = start_job(model_path, options, context);
+  report.warnings = options.notes;
+  if (!has_integer_nodes(job.plan)) {
+    fail(ErrorKind::Unsupported, "no layer of '{}' can be quantised for target '{}'", model_path,
+         options.config.target);
   }
-  if (!job.source) {
-    fail(ErrorKind::Usage,
-         "full quantisation needs samples to calibrate with: give --data, or "
-         "--stats with a file of `quench calibrate`");
+  { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
+  const Judge judge(job, context);
+  equalize_channels(job, judge, options, context, report);
+  note_decisions(job.model, job.plan, report);
+  gather(job, options, context);
+  advise_on_data(job, judge, context, report);
+  job.solution =
+      calibrate::solve(job.model, job.plan, job.statistics, options.config.custom_observers);
+  Model quantised = with_biases(job, judge, options, context, report);
+  report.outputs = judge.scores(quantised);
+  if (judge.able()) {
+    report.layers = score_layers(job, quantised, judge.runs().front(), context);
   }
-  job.statistics =
-      calibrate::collect(job.model, observed_values(job.plan), *job.source,
-                         {.batch = options.batch, .count = job.parts.calibrate}, context);
+  warn_of_clipping(job.statistics, job.solution, report);
+  warn_of_layers(report);
+  if (options.qoperator) quantised = to_qoperator(quantised);
+  note_origin(quantised, options, job.origin);
+  save(quantised, out_path);
+  for (const auto& [name, statistic] : job.statistics) {
+    report.calibration_samples = std::max(report.calibration_samples, statistic.samples);
+  }
+  report.judged_samples = job.parts.judge;
+  report.bytes_before = static_cast<std::int64_t>(file_size(model_path));
+  report.bytes_after = static_cast<std::int64_t>(file_size(out_path));
+  report.peak_memory_mb = memory.peak_mb();
+  report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  return report;
 }
 
 }  // namespace
@@ -84,52 +95,22 @@ Model prepare_for_quantization(Model model) {
   return model;
 }
 
-void calibrate_model(const std::string& model_path, const std::string& statistics_path,
-                     const QuantizeOptions& options, const Context& context) {
-  Job job = start(model_path, options, context);
-  gather(job, options, context);
-  save_statistics(job.statistics, statistics_path);
-}
-
 QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
                         const QuantizeOptions& options, const Context& context) {
-  if (options.type == QuantType::Weight) {
-    return quantize_weights(model_path, out_path, options, context);
-  }
-  if (options.type == QuantType::Dynamic) {
-    return quantize_dynamic(model_path, out_path, options, context);
-  }
-  const auto began = Clock::now();
   QuantizeReport report;
-  Job job = start(model_path, options, context);
-  report.warnings = options.notes;
-  if (!has_integer_nodes(job.plan)) {
-    fail(ErrorKind::Unsupported, "no layer of '{}' can be quantised for target '{}'", model_path,
-         options.config.target);
+  switch (options.type) {
+    case QuantType::Weight:
+      report = quantize_weights(model_path, out_path, options, context);
+      break;
+    case QuantType::Dynamic:
+      report = quantize_dynamic(model_path, out_path, options, context);
+      break;
+    case QuantType::None:
+    case QuantType::Full:
+      report = quantize_fully(model_path, out_path, options, context);
+      break;
   }
-  { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
-  const Judge judge(job, context);
-  equalize_channels(job, judge, options, context, report);
-  note_decisions(job.model, job.plan, report);
-  gather(job, options, context);
-  warn_of_values(job.statistics, report);
-  if (job.source && job.parts.calibrate < kFewSamples) {
-    report.warnings.push_back(
-        format("only {} samples to calibrate with; 100 or more that look like the real ones give "
-               "better ranges",
-               job.parts.calibrate));
-  }
-  job.solution =
-      calibrate::solve(job.model, job.plan, job.statistics, options.config.custom_observers);
-  Model quantised = with_biases(job, judge, options, context, report);
-  report.outputs = judge.scores(quantised);
-  if (options.qoperator) quantised = to_qoperator(quantised);
-  save(quantised, out_path);
-  report.calibration_samples = job.source ? job.parts.calibrate : 0;
-  report.judged_samples = job.parts.judge;
-  report.bytes_before = static_cast<std::int64_t>(file_size(model_path));
-  report.bytes_after = static_cast<std::int64_t>(file_size(out_path));
-  report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  report.settings = settings_json(options);
   return report;
 }
 

@@ -16,7 +16,9 @@ struct Split {
 
 /// The state of one job between its steps.
 struct Job {
-  Model model;
+  Model unfolded;      ///< as it was read, with the wanted input shapes
+  std::string origin;  ///< fingerprint of the model as it was read
+  Model model;         ///< prepared: what the plan speaks of
   QuantPlan plan;
   StatisticMap statistics;
   QuantSolution solution;

@@ -26,18 +26,4 @@ void note_decisions(const Model& model, const QuantPlan& plan, QuantizeReport& r
   }
 }
 
-void warn_of_values(const StatisticMap& statistics, QuantizeReport& report) {
-  for (const auto& [name, statistic] : statistics) {
-    if (statistic.nans + statistic.infinities > 0) {
-      report.warnings.push_back(
-          format("'{}' held {} NaN and {} infinite values during calibration; they were left out",
-                 name, statistic.nans, statistic.infinities));
-    }
-    if (statistic.count > 0 && statistic.min == statistic.max) {
-      report.warnings.push_back(format(
-          "'{}' was {} everywhere during calibration; are the data right?", name, statistic.min));
-    }
-  }
-}
-
 }  // namespace quench

@@ -10,7 +10,5 @@ namespace quench {
 std::vector<std::string> observed_values(const QuantPlan& plan);
 /// Counts what the plan decided, and lists what stays in float.
 void note_decisions(const Model& model, const QuantPlan& plan, QuantizeReport& report);
-/// Warns of NaN, infinities and constant values.
-void warn_of_values(const StatisticMap& statistics, QuantizeReport& report);
 
 }  // namespace quench

@@ -8,8 +8,10 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "pipeline/disk_bytes.h"
+#include "pipeline/fingerprint.h"
 #include "pipeline/memory.h"
 #include "pipeline/mixed_bits.h"
+#include "pipeline/settings.h"
 #include "pipeline/weight_samples.h"
 
 namespace quench {
@@ -80,10 +82,12 @@ QuantizeReport quantize_weights(const std::string& model_path, const std::string
   model = prepare_weights(std::move(model));
   std::vector<WeightItem> items = find_weight_items(model, options, report);
   { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
+  const std::string origin = fingerprint(model);
   if (options.weight.bits == 0) choose_mixed_bits(model, options, context, items);
   WeightSamples samples(model, options, context);
   Moments moments = look_at_inputs(samples, items, options);
   write_items(model, items, moments, context, report);
+  note_origin(model, options, origin);
   save(model, out_path);
   samples.judge(model, report);
   report.bytes_after = bytes_on_disk(out_path, model);

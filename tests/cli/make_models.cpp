@@ -73,6 +73,40 @@ Model classifier(quench::Dim batch, float disturbance) {
   return model;
 }
 
+/// Sums of squares of each filter: the variance of its result on images of unit variance.
+Tensor variances(const Tensor& filters) {
+  Tensor result = Tensor::zeros(DType::Float32, {filters.shape()[0]});
+  const auto src = filters.data<float>();
+  auto dst = result.mutable_data<float>();
+  const std::size_t size = src.size() / dst.size();
+  for (std::size_t i = 0; i < src.size(); ++i) dst[i / size] += src[i] * src[i];
+  return result;
+}
+
+/// A convolution with a channel of zeros, and the BatchNormalization that training on images of
+/// mean 0 and variance 1 gives.
+Model normalised() {
+  Model model = empty_model();
+  quench::Graph& graph = model.graph;
+  const quench::Dim batch{-1, "batch"};
+  const ValueId x = add_input(model, "x", {batch, {3, ""}, {8, ""}, {8, ""}});
+  Tensor filters = noise({8, 3, 3, 3}, 1, 1.0F);
+  for (float& each : filters.mutable_data<float>().first(27)) each = 0.0F;
+  const Tensor spread = variances(filters);
+  const ValueId weights = graph.add_constant("filters", std::move(filters));
+  graph.add_node("Conv", {x, weights}, {"conv"}).name = "conv_node";
+  std::vector<ValueId> inputs = {graph.find("conv")};
+  const Tensor ones = Tensor::of<float>({8}, std::vector<float>(8, 1.0F));
+  inputs.push_back(graph.add_constant("scale", ones));
+  inputs.push_back(graph.add_constant("shift", Tensor::zeros(DType::Float32, {8})));
+  inputs.push_back(graph.add_constant("mean", Tensor::zeros(DType::Float32, {8})));
+  inputs.push_back(graph.add_constant("variance", spread));
+  graph.add_node("BatchNormalization", inputs, {"normal"}).name = "norm_node";
+  graph.add_node("Relu", {graph.find("normal")}, {"y"}).name = "relu_node";
+  add_output(model, graph.find("y"), {batch, {8, ""}, {6, ""}, {6, ""}});
+  return model;
+}
+
 /// One Relu over an image whose size is open, with outputs whose names are no file names.
 Model odd_names() {
   Model model = empty_model();
@@ -106,6 +140,7 @@ void write_all(const std::string& dir) {
   quench::save(classifier(open, 0), dir + "/model.onnx");
   quench::save(classifier(open, 0.05F), dir + "/reference.onnx");
   quench::save(classifier({4, ""}, 0), dir + "/fixed.onnx");
+  quench::save(normalised(), dir + "/norm.onnx");
   quench::save(odd_names(), dir + "/odd.onnx");
   quench::save(unsupported(), dir + "/unsupported.onnx");
   quench::save(classifier(open, 0), dir + "/external.onnx",

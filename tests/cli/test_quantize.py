@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """quench quantize: what it writes, what it says, and what it does about bad input."""
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -43,7 +44,10 @@ class QuantizeTest(harness.CliTest):
         self.assertEqual(result["outputs"][0]["name"], "scores")
         self.assertGreater(result["outputs"][0]["cosine"], 0.999)
         self.assertGreater(result["seconds"], 0)
+        self.assertGreater(result["peak_memory_mb"], 1)
         self.assertEqual(result["warnings"], [])
+        layers = {layer["node"]: layer for layer in result["layers"]}
+        self.assertGreater(layers["Gemm node 'gemm_node'"]["sqnr"], 20)
         weights = self.run_json("inspect", "int8.onnx")["weights"]
         self.assertIn("int8", str(weights))
         near = self.run_json("eval", "int8.onnx", "--data", "images.npy", "--reference",
@@ -54,7 +58,10 @@ class QuantizeTest(harness.CliTest):
         text = self.quantize("text.onnx", "--data", "images.npy").stdout
         for line in (r"nodes on integers +\d+", r"size before, bytes +[\d,]+",
                      r"size after, bytes +[\d,]+", r"samples calibrated with +16",
-                     r"scores +cosine +\d\.\d+", r"on 4 samples that calibration did not see"):
+                     r"seconds +\d+\.\d+", r"most memory, MB +\d+",
+                     r"layers with the largest error +operator +SQNR", r"gemm_node' +Gemm +\d+",
+                     r"scores +agreement +\d+", r"scores +cosine +\d\.\d+",
+                     r"scores +sqnr +\d+", r"on 4 samples that calibration did not see"):
             self.assertRegex(text, line)
 
     def test_same_bytes_every_time(self):
@@ -64,16 +71,17 @@ class QuantizeTest(harness.CliTest):
         self.assertEqual(self.bytes_of("d.onnx", "--threads", "2"), first)
 
     def test_batch_does_not_matter(self):
-        first = self.bytes_of("a.onnx", "--no-bias-correction")
-        self.assertEqual(self.bytes_of("b.onnx", "--no-bias-correction", "--batch", "1"), first)
-        self.assertEqual(self.bytes_of("c.onnx", "--no-bias-correction", "--batch", "5"), first)
+        words = ["--no-bias-correction", "--no-metadata"]
+        first = self.bytes_of("a.onnx", *words)
+        self.assertEqual(self.bytes_of("b.onnx", *words, "--batch", "1"), first)
+        self.assertEqual(self.bytes_of("c.onnx", *words, "--batch", "5"), first)
 
     def test_statistics_stand_in_for_data(self):
         self.run_quench("calibrate", "model.onnx", "-o", "model.stats", "--data", "images.npy")
-        self.quantize("by_stats.onnx", "--stats", "model.stats")
+        self.quantize("by_stats.onnx", "--stats", "model.stats", "--no-metadata")
         self.assertEqual((self.dir / "by_stats.onnx").read_bytes(),
                          self.bytes_of("by_data.onnx", "--no-bias-correction", "--equalize",
-                                       "never"))
+                                       "never", "--no-metadata"))
 
     def test_every_observer(self):
         names = [row["name"] for row in self.run_json("list", "observers")["observers"]]
@@ -120,6 +128,40 @@ class QuantizeTest(harness.CliTest):
     def test_few_samples_are_reported(self):
         error = self.quantize("few.onnx", "--data", "images.npy", "--limit", "2").stderr
         self.assertRegex(error, r"warning.*only 2 samples")
+
+    def test_unseen_inputs_are_reported(self):
+        self.write_data("far.npy", 20, [((i * 37) % 100) / 100 for i in range(16 * SIZE)]
+                        + [5.0] * (4 * SIZE))
+        error = self.quantize("far.onnx", "--data", "far.npy").stderr
+        self.assertRegex(error, r"warning.*input 'x' reaches from 5 to 5.*--limit")
+
+    def test_clipping_is_reported(self):
+        values = [0.01 * ((i * 37) % 100) for i in range(20 * SIZE)]
+        self.write_data("even.npy", 20, values)
+        error = self.quantize("clip.onnx", "--data", "even.npy", "--activation-observer", "hist",
+                              "--hist-percent", "0.6").stderr
+        self.assertRegex(error, r"warning.*clip much of.*%.*--activation-observer min_max")
+
+    def test_poor_layers_are_reported(self):
+        error = self.quantize("poor.onnx", "--data", "images.npy", "--target", "generic",
+                              "--weight-bits", "2", "--activation-bits", "3").stderr
+        self.assertRegex(error, r"warning.*SQNR below 20 dB:.*dB\).*--skip-node")
+
+    def test_unlike_data_are_reported(self):
+        right = self.quantize("bn.onnx", "--data", "images.npy").stderr
+        self.assertNotIn("unlike", right)
+        self.write_data("bright.npy", 20, [128.0 + i % 64 for i in range(20 * SIZE)])
+        error = self.run_quench("quantize", "norm.onnx", "-o", "bn.onnx", "--data",
+                                "bright.npy").stderr
+        self.assertRegex(error, r"warning.*look unlike those of training.*--mean.*--color")
+        quiet = self.run_quench("quantize", "norm.onnx", "-o", "bn.onnx", "--data",
+                                "images.npy").stderr
+        self.assertNotIn("unlike", quiet)
+
+    def test_dead_channels_are_reported(self):
+        error = self.run_quench("quantize", "norm.onnx", "-o", "dead.onnx", "--data",
+                                "images.npy").stderr
+        self.assertRegex(error, r"warning.*weights are all zero.*1 of Conv node 'conv_node'")
 
     # Data that are wrong.
 
@@ -178,6 +220,28 @@ class QuantizeTest(harness.CliTest):
         for out in ("nowhere/out.onnx", "labels.npy/out.onnx"):
             error = self.quantize(out, "--data", "images.npy", expect=3).stderr
             self.assertIn(out, error)
+
+    def test_full_disk(self):
+        """Files may not grow beyond half of the result: as a disk that fills up while writing."""
+        self.quantize("whole.onnx", "--data", "images.npy")
+        half = (self.dir / "whole.onnx").stat().st_size // 2
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (half, half))
+
+        out = self.dir / "kept.onnx"
+        out.write_bytes(b"what was there before")
+        error = self.quantize("kept.onnx", "--data", "images.npy", expect=3,
+                              preexec_fn=limit).stderr
+        self.assertIn("kept.onnx", error)
+        self.assertEqual(out.read_bytes(), b"what was there before")
+        self.assertEqual(list(self.dir.glob("kept.onnx?*")), [])
+
+    def test_report_that_cannot_be_written(self):
+        error = self.quantize("r.onnx", "--data", "images.npy", "--report-json", "/dev/full",
+                              expect=3).stderr
+        self.assertIn("/dev/full", error)
 
     @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
     def test_locked_folder(self):

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// quench calibrate: activation statistics into a file, for quench quantize --stats.
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/errors.h"
+#include "cli/quantize_flags.h"
+
+namespace quench::cli {
+namespace {
+
+struct CalibrateFlags {
+  QuantizeFlags shared;
+  ResumeOptions resume;
+};
+
+int run_calibrate(const CalibrateFlags& flags) {
+  ProgressBar bar;
+  const Context context = make_context(flags.shared.common, bar);
+  const QuantizeOptions options = options_of(flags.shared);
+  calibrate_model(flags.shared.model, flags.shared.out, options, context, flags.resume);
+  bar.clear();
+  for (const std::string& note : options.notes) context.warn(note);
+  return kOk;
+}
+
+}  // namespace
+
+Command setup_calibrate(CLI::App& root) {
+  CLI::App* app = add_verb(root, "calibrate", "Collect activation statistics for quantize --stats",
+                           "quench calibrate model.onnx -o model.stats --data images.npy");
+  auto flags = std::make_shared<CalibrateFlags>();
+  add_shared_flags(*app, flags->shared, "Where to write the statistics");
+  app->add_flag("--resume", flags->resume.resume,
+                "Go on from FILE.partial, which a run that was stopped left behind");
+  app->add_option("--snapshot-every", flags->resume.snapshot_seconds,
+                  "Seconds between writing FILE.partial")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("SECONDS");
+  return {app, [flags] { return run_calibrate(*flags); }};
+}
+
+}  // namespace quench::cli

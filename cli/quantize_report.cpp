@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What quench quantize says at the end.
+#include "cli/quantize_report.h"
+
+#include <algorithm>
+#include <map>
+
+#include "cli/table.h"
+#include "cli/weight_flags.h"
+
+namespace quench::cli {
+namespace {
+
+/// The worst layers are worth a look, the others are in --json.
+constexpr std::size_t kWorstShown = 5;
+
+/// Layers left in float, those with one type and reason counted together.
+void print_float_layers(const QuantizeReport& report) {
+  std::map<std::pair<std::string, std::string>, std::int64_t> counts;
+  for (const FloatLayer& layer : report.float_layers) ++counts[{layer.op_type, layer.reason}];
+  if (counts.empty()) return;
+  Table table;
+  table.column("left in float").column("nodes", Align::Right).column("why");
+  for (const auto& [key, count] : counts) table.row({key.first, grouped(count), key.second});
+  print(table.text() + "\n");
+}
+
+void print_worst_layers(const QuantizeReport& report) {
+  if (report.layers.empty()) return;
+  std::vector<LayerScore> layers = report.layers;
+  std::ranges::stable_sort(layers, {}, &LayerScore::sqnr);
+  layers.resize(std::min(layers.size(), kWorstShown));
+  Table table;
+  table.column("layers with the largest error").column("operator").column("SQNR, dB", Align::Right);
+  for (const LayerScore& each : layers) {
+    table.row({each.node, each.op_type, fixed(each.sqnr, 1)});
+  }
+  print(table.text() + "\n");
+}
+
+void print_scores(const QuantizeReport& report) {
+  if (report.outputs.empty()) return;
+  Table scores;
+  scores.column("output").column("metric").column("value", Align::Right);
+  for (const OutputScores& output : report.outputs) {
+    for (const auto& [metric, value] : output.scores) {
+      scores.row({output.output, metric, fixed(value, 4)});
+    }
+  }
+  print(scores.text());
+  print("\nagainst the float model, on " + grouped(report.judged_samples) +
+        " samples that calibration did not see\n");
+}
+
+}  // namespace
+
+Json to_json(const QuantizeReport& report) {
+  Json json = {{"calibration_samples", report.calibration_samples},
+               {"judged_samples", report.judged_samples},
+               {"integer_nodes", report.integer_nodes},
+               {"pass_through_nodes", report.pass_through_nodes},
+               {"corrected_layers", report.corrected_layers},
+               {"equalized_groups", report.equalized_groups},
+               {"bytes_before", report.bytes_before},
+               {"bytes_after", report.bytes_after},
+               {"seconds", report.seconds},
+               {"peak_memory_mb", report.peak_memory_mb},
+               {"warnings", report.warnings}};
+  json["outputs"] = Json::array();
+  for (const OutputScores& scores : report.outputs) json["outputs"].push_back(to_json(scores));
+  json["weights"] = weights_json(report);
+  json["float_layers"] = Json::array();
+  for (const FloatLayer& layer : report.float_layers) {
+    json["float_layers"].push_back(
+        {{"node", layer.node}, {"op_type", layer.op_type}, {"reason", layer.reason}});
+  }
+  json["layers"] = Json::array();
+  for (const LayerScore& layer : report.layers) {
+    json["layers"].push_back({{"node", layer.node},
+                              {"op_type", layer.op_type},
+                              {"value", layer.value},
+                              {"sqnr", number(layer.sqnr)},
+                              {"cosine", number(layer.cosine)}});
+  }
+  if (!report.settings.empty()) json["settings"] = Json::parse(report.settings);
+  return json;
+}
+
+void print_report(const QuantizeReport& report) {
+  Table table;
+  table.column("what").column("value", Align::Right);
+  if (!report.weights.empty()) print_weights(report);
+  table.row({"nodes on integers", grouped(report.integer_nodes)});
+  table.row({"nodes that only move integers", grouped(report.pass_through_nodes)});
+  table.row({"nodes in float", grouped(static_cast<std::int64_t>(report.float_layers.size()))});
+  table.row(
+      {"layers with corrected bias", grouped(static_cast<std::int64_t>(report.corrected_layers))});
+  if (report.equalized_groups > 0) {
+    table.row({"groups of equalised channels",
+               grouped(static_cast<std::int64_t>(report.equalized_groups))});
+  }
+  table.row({"size before, bytes", grouped(report.bytes_before)});
+  table.row({"size after, bytes", grouped(report.bytes_after)});
+  table.row({"samples calibrated with", grouped(report.calibration_samples)});
+  table.row({"seconds", fixed(report.seconds, 2)});
+  table.row({"most memory, MB", fixed(report.peak_memory_mb, 0)});
+  print(table.text() + "\n");
+  print_float_layers(report);
+  print_worst_layers(report);
+  print_scores(report);
+}
+
+}  // namespace quench::cli

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a quantisation that end with statistics.
+#include "pipeline/job_steps.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "calibrate/collect.h"
+#include "calibrate/tally.h"
+#include "pipeline/fingerprint.h"
+#include "pipeline/quantize_steps.h"
+#include "pipeline/small_layers.h"
+
+namespace quench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A file of statistics remembers which model it is of.
+void check_note(const std::string& note, const Job& job, const std::string& path) {
+  const Json json = Json::parse(note, nullptr, false);
+  if (!json.is_object() || !json.contains("model")) return;  // written by the caller's own code
+  if (json["model"] == job.origin) return;
+  fail(ErrorKind::BadData, "{} holds the statistics of another model; calibrate this model again",
+       path);
+}
+
+void open_samples(Job& job, const std::string& model_path, const QuantizeOptions& options,
+                  const Context& context) {
+  const std::vector<Value> inputs = model_inputs(job.model.graph);
+  job.source = open_data(options.data, inputs, context);
+  const std::int64_t batch = run_size(*job.source, inputs);
+  job.parts = split(job.source->size(), options.held_out, batch);
+  if (job.parts.calibrate == 0) {
+    fail(ErrorKind::BadData, "{} holds {} samples, but '{}' takes {} a run", options.data.path,
+         job.source->size(), model_path, batch);
+  }
+}
+
+}  // namespace
+
+Split split(std::int64_t samples, std::int64_t held_out, std::int64_t batch) {
+  const std::int64_t judge = std::min(held_out, samples / 5) / batch * batch;
+  return {.calibrate = (samples - judge) / batch * batch, .judge = judge};
+}
+
+Job start_job(const std::string& model_path, const QuantizeOptions& options,
+              const Context& context) {
+  Job job;
+  job.unfolded = load(model_path);
+  job.origin = fingerprint(job.unfolded);
+  set_input_shapes(job.unfolded, options.input_shapes);
+  job.model = prepare_for_quantization(job.unfolded);
+  job.plan = make_plan(job.model, without_small_layers(job.model.graph, options));
+  // A wrong name is reported before the data are read.
+  calibrate::check_observers(job.plan, options.config.custom_observers);
+  if (!options.data.path.empty()) open_samples(job, model_path, options, context);
+  return job;
+}
+
+std::string statistics_note(const Job& job, const QuantizeOptions& options) {
+  const Json note = {{"model", job.origin},
+                     {"data", options.data.path},
+                     {"samples", job.parts.calibrate},
+                     {"batch", options.batch}};
+  return note.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void gather(Job& job, const QuantizeOptions& options, const Context& context) {
+  for (const std::string& path : options.statistics) {
+    std::string note;
+    const StatisticMap read = load_statistics(path, &note);
+    check_note(note, job, path);
+    calibrate::append(job.statistics, read);
+  }
+  if (!options.statistics.empty()) return;
+  if (!job.source) {
+    fail(ErrorKind::Usage,
+         "full quantisation needs samples to calibrate with: give --data, or "
+         "--stats with a file of `quench calibrate`");
+  }
+  job.statistics =
+      calibrate::collect(job.model, observed_values(job.plan), *job.source,
+                         {.batch = options.batch, .count = job.parts.calibrate}, context);
+}
+
+}  // namespace quench
