@@ -155,7 +155,9 @@ void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
   app.add_option("--bins", flags.bins, "Least bins of the histogram that KL and hist look at")
       ->check(CLI::Range(16, 4096))
       ->type_name("N");
-  app.add_option("--isa", flags.isa, "Instruction set of the machine that will run it")
+  app.add_option("--isa", flags.isa,
+                 "Instruction set of the processor: avx2 and avx512 keep sums in 16 bits")
+      ->check(CLI::IsMember({"avx2", "avx512", "vnni"}))
       ->type_name("NAME");
   add_sides(app, flags.per_channel, {"--per-channel", "One grid a channel of a weight"},
             {"--per-layer", "One grid a weight"});

@@ -25,6 +25,18 @@ void print_float_layers(const QuantizeReport& report) {
   print(table.text() + "\n");
 }
 
+/// Layers whose weights have wider steps because the processor adds products in 16 bits.
+void print_coarser_layers(const QuantizeReport& report) {
+  if (report.coarser_layers.empty()) return;
+  Table table;
+  table.column("wider steps").column("channels", Align::Right).column("times", Align::Right);
+  for (const CoarserLayer& layer : report.coarser_layers) {
+    table.row({layer.node, grouped(layer.changed) + " of " + grouped(layer.channels),
+               fixed(layer.factor, 2)});
+  }
+  print(table.text() + "\n");
+}
+
 void print_worst_layers(const QuantizeReport& report) {
   if (report.layers.empty()) return;
   std::vector<LayerScore> layers = report.layers;
@@ -69,6 +81,13 @@ Json to_json(const QuantizeReport& report) {
   json["outputs"] = Json::array();
   for (const OutputScores& scores : report.outputs) json["outputs"].push_back(to_json(scores));
   json["weights"] = weights_json(report);
+  json["coarser_layers"] = Json::array();
+  for (const CoarserLayer& layer : report.coarser_layers) {
+    json["coarser_layers"].push_back({{"node", layer.node},
+                                      {"changed", layer.changed},
+                                      {"channels", layer.channels},
+                                      {"factor", layer.factor}});
+  }
   json["float_layers"] = Json::array();
   for (const FloatLayer& layer : report.float_layers) {
     json["float_layers"].push_back(
@@ -106,6 +125,7 @@ void print_report(const QuantizeReport& report) {
   table.row({"most memory, MB", fixed(report.peak_memory_mb, 0)});
   print(table.text() + "\n");
   print_float_layers(report);
+  print_coarser_layers(report);
   print_worst_layers(report);
   print_scores(report);
 }

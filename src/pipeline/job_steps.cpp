@@ -52,7 +52,7 @@ Job start_job(const std::string& model_path, const QuantizeOptions& options,
   job.origin = fingerprint(job.unfolded);
   set_input_shapes(job.unfolded, options.input_shapes);
   job.model = prepare_for_quantization(job.unfolded);
-  job.plan = make_plan(job.model, without_small_layers(job.model.graph, options));
+  job.plan = make_final_plan(job.model, without_small_layers(job.model.graph, options));
   // A wrong name is reported before the data are read.
   calibrate::check_observers(job.plan, options.config.custom_observers);
   if (!options.data.path.empty()) open_samples(job, model_path, options, context);

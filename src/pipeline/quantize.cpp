@@ -3,13 +3,11 @@
 #include "quench/quantize.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "base/file.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
-#include "passes/run.h"
 #include "pipeline/advice.h"
 #include "pipeline/batchnorm_check.h"
 #include "pipeline/job_steps.h"
@@ -63,6 +61,8 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
   advise_on_data(job, judge, context, report);
   job.solution =
       calibrate::solve(job.model, job.plan, job.statistics, options.config.custom_observers);
+  // From here on the grids are those that are written.
+  report.coarser_layers = settle(job.model, job.plan, job.solution);
   Model quantised = with_biases(job, judge, options, context, report);
   report.outputs = judge.scores(quantised);
   if (judge.able()) {
@@ -85,15 +85,6 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
 }
 
 }  // namespace
-
-Model prepare_for_quantization(Model model) {
-  constexpr std::array<std::string_view, 4> kPasses = {"inline_functions", "lift_constants",
-                                                       "remove_identity", "fold_batchnorm"};
-  infer_types(model);
-  passes::run(model, kPasses, {});
-  infer_types(model);
-  return model;
-}
 
 QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
                         const QuantizeOptions& options, const Context& context) {
