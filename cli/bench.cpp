@@ -174,6 +174,7 @@ Command setup_bench(CLI::App& root) {
   app->add_option("--python", flags->python, "Interpreter that has the runtime installed")
       ->capture_default_str()
       ->type_name("PROGRAM");
+  add_dequant_flag(*app, options.dequantize);
   add_common_flags(*app, flags->common, Work::Runs);
   return {app, [flags] { return run(*flags); }};
 }

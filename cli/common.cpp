@@ -20,6 +20,17 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
   app.add_option("--seed", flags.seed, "Seed of everything random")->type_name("N");
 }
 
+void add_dequant_flag(CLI::App& app, Dequantize& value) {
+  app.add_option_function<std::string>(
+         "--dequant",
+         [&value](const std::string& word) {
+           value = word == "on-the-fly" ? Dequantize::OnTheFly : Dequantize::AtLoad;
+         },
+         "When quantised weights become floats: at-load, or on-the-fly, which saves memory")
+      ->check(CLI::IsMember({"at-load", "on-the-fly"}))
+      ->type_name("WHEN");
+}
+
 CLI::App* add_verb(CLI::App& root, const char* name, const char* summary, const char* example) {
   CLI::App* app = root.add_subcommand(name, summary);
   app->footer(std::string("Example:\n  ") + example);

@@ -7,6 +7,7 @@
 
 #include "cli/progress.h"
 #include "quench/context.h"
+#include "quench/session.h"
 
 namespace quench::cli {
 
@@ -23,6 +24,9 @@ enum class Work { Reads, Runs };
 
 /// Adds --json and --quiet and, for a verb that runs a model, --threads, --seed and --verbose.
 void add_common_flags(CLI::App& app, CommonFlags& flags, Work work);
+
+/// Adds --dequant; `value` must outlive the parsing.
+void add_dequant_flag(CLI::App& app, Dequantize& value);
 
 /// A sub-command whose help ends with an example that a test runs.
 CLI::App* add_verb(CLI::App& root, const char* name, const char* summary, const char* example);

@@ -24,6 +24,7 @@ struct EvalFlags {
   std::string reference;
   std::string output;
   std::int64_t batch = 8;
+  Dequantize dequantize = Dequantize::AtLoad;
   std::vector<std::string> at_least;
   std::vector<std::string> at_most;
   CommonFlags common;
@@ -70,6 +71,7 @@ int run(const EvalFlags& flags) {
   options.reference = flags.reference;
   options.output = flags.output;
   options.batch = flags.batch;
+  options.dequantize = flags.dequantize;
   ProgressBar bar;
   const EvaluateResult result = evaluate(flags.model, options, make_context(flags.common, bar));
   bar.clear();
@@ -106,6 +108,7 @@ Command setup_eval(CLI::App& root) {
       ->allow_extra_args(false)
       ->type_name("METRIC=X");
   add_data_flags(*app, flags->data);
+  add_dequant_flag(*app, flags->dequantize);
   add_common_flags(*app, flags->common, Work::Runs);
   return {app, [flags] { return run(*flags); }};
 }

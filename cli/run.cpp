@@ -24,6 +24,7 @@ struct RunFlags {
   std::vector<std::string> shapes;
   std::vector<std::string> taps;
   std::string output_dir;
+  Dequantize dequantize = Dequantize::AtLoad;
   CommonFlags common;
 };
 
@@ -31,7 +32,8 @@ RunOptions run_options(const RunFlags& flags) {
   RunOptions options{.inputs = {},
                      .shapes = parse_shapes("--shape", flags.shapes),
                      .taps = flags.taps,
-                     .output_dir = flags.output_dir};
+                     .output_dir = flags.output_dir,
+                     .dequantize = flags.dequantize};
   for (const std::string& item : flags.inputs) {
     const bool named = item.find('=') != std::string::npos;
     const auto [name, source] = named ? parse_pair("--input", item) : std::pair("", item);
@@ -100,6 +102,7 @@ Command setup_run(CLI::App& root) {
       ->type_name("NAME");
   app->add_option("-o,--output", flags->output_dir, "Folder for the .npy files and index.json")
       ->type_name("DIR");
+  add_dequant_flag(*app, flags->dequantize);
   add_common_flags(*app, flags->common, Work::Runs);
   return {app, [flags] { return run(*flags); }};
 }

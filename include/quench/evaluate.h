@@ -47,6 +47,7 @@ struct EvaluateOptions {
   std::string reference;             ///< a model whose outputs are the expected ones
   std::string output;                ///< the output to score; empty: the first, or all of them
   std::int64_t batch = 8;            ///< a model with a fixed batch keeps its own
+  Dequantize dequantize = Dequantize::AtLoad;
 };
 
 /// Metric values of one output (or, for `compare`, of one layer).
@@ -79,6 +80,7 @@ struct BenchOptions {
   double max_seconds = 10;              ///< stops early after at least 3 runs
   std::map<std::string, Shape> shapes;  ///< by input, where the model leaves dimensions open
   bool profile = false;                 ///< fills BenchResult::steps
+  Dequantize dequantize = Dequantize::AtLoad;
 };
 /// One step of a profiled model.
 struct BenchStep {

@@ -8,6 +8,7 @@
 
 #include "quench/context.h"
 #include "quench/dtype.h"
+#include "quench/session.h"
 
 namespace quench {
 
@@ -22,6 +23,7 @@ struct RunOptions {
   std::vector<std::string> taps;
   /// Folder for one .npy file a value and index.json; empty: nothing is written.
   std::string output_dir;
+  Dequantize dequantize = Dequantize::AtLoad;
 };
 
 /// One computed value: what it looks like and where it was written.

@@ -110,6 +110,7 @@ BenchResult bench(const std::string& model_path, const BenchOptions& options,
   const Clock::time_point start = Clock::now();
   Profile profile;
   SessionOptions how;
+  how.dequantize = options.dequantize;
   if (options.profile) how.on_step = [&](const StepTime& time) { profile.add(time); };
   Session session(load(model_path), how, context);
   BenchResult result{.model = model_path, .threads = context.num_threads()};

@@ -91,7 +91,7 @@ EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& op
                         const Context& context) {
   const MetricChoice metrics = choose_metrics(options);
   check(options, metrics);
-  Session session(load(model_path), {}, context);
+  Session session(load(model_path), {.dequantize = options.dequantize}, context);
   std::optional<Reference> reference;
   if (!options.reference.empty()) {
     reference.emplace(options.reference, context);

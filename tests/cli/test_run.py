@@ -51,6 +51,24 @@ class RunTest(harness.CliTest):
         for name in files:
             self.assertRegex(name, r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")
 
+    def scores(self, model, *flags):
+        self.run_quench("run", model, "--input", "x=x.npy", "-o", "scores_out", *flags)
+        return harness.read_npy(self.dir / "scores_out" / "scores.npy")[1]
+
+    def test_packed_and_on_the_fly(self):
+        self.run_quench("quantize", "model.onnx", "--type", "weight", "--bits", "8",
+                        "--min-weight-channel", "0", "-o", "w8.onnx")
+        self.run_quench("pack", "w8.onnx", "-o", "w8.qnch")
+        expected = self.scores("w8.onnx", "--dequant", "at-load")
+        self.assertEqual(self.scores("w8.onnx"), expected)
+        self.assertEqual(self.scores("w8.qnch"), expected)
+        for model in ("w8.onnx", "w8.qnch", "model.onnx"):
+            for ours, plain in zip(self.scores(model, "--dequant", "on-the-fly"),
+                                   self.scores(model)):
+                self.assertAlmostEqual(ours, plain, places=4)
+        self.assertIn("on-the-fly", self.run_quench("run", "w8.onnx", "--input", "x=x.npy",
+                                                    "--dequant", "never", expect=2).stderr)
+
     def test_taps(self):
         result = self.run_json("run", "model.onnx", "--input", "x=x.npy", "--tap", "conv",
                                "--tap", "relu")

@@ -25,7 +25,8 @@ bool computed_integers(const Graph& graph, const Uses& uses, ValueId id) {
   return is_dequantize(node) && graph.constant(node.input(0)) == nullptr;
 }
 
-/// Every reader computes in float.
+}  // namespace
+
 bool read_in_float(const Graph& graph, const Uses& uses, ValueId id) {
   const auto index = static_cast<std::size_t>(id);
   if (uses.is_output[index] || uses.consumers[index].empty()) return false;
@@ -37,7 +38,6 @@ bool read_in_float(const Graph& graph, const Uses& uses, ValueId id) {
   });
 }
 
-/// What a DequantizeLinear computes, if all of it is constant and of a kind that we write.
 std::optional<quant::QuantWeight> weight_of(const Graph& graph, const Node& node) {
   const Tensor* integers = graph.constant(node.input(0));
   const Tensor* scale = graph.constant(node.input(1));
@@ -62,6 +62,8 @@ std::optional<quant::QuantWeight> weight_of(const Graph& graph, const Node& node
   }
   return weight;
 }
+
+namespace {
 
 void widen_small_integers(Graph& graph) {
   for (std::size_t i = 0; i < graph.values().size(); ++i) {

@@ -2,7 +2,10 @@
 // Turns integer weights that float kernels read into floats, once.
 #pragma once
 
+#include <optional>
+
 #include "passes/pass.h"
+#include "quant/weight.h"
 #include "quench/graph.h"
 
 namespace quench::exec {
@@ -11,5 +14,10 @@ namespace quench::exec {
 /// float. Where a reader's other inputs are dequantised activations, integer kernels want them as
 /// they are. Constants of 4 and 2 bits, which the engine cannot hold, become bytes.
 void expand_weights(Graph& graph, const passes::PassOptions& keep);
+
+/// Whether every reader of a dequantised value computes in float.
+bool read_in_float(const Graph& graph, const Uses& uses, ValueId id);
+/// What a DequantizeLinear computes, if all of it is constant and of a kind that we write.
+std::optional<quant::QuantWeight> weight_of(const Graph& graph, const Node& node);
 
 }  // namespace quench::exec

@@ -6,6 +6,7 @@
 
 #include "exec/engine/expand_weights.h"
 #include "exec/engine/int8/grid.h"
+#include "exec/engine/keep_packed.h"
 #include "passes/run.h"
 
 namespace quench::exec {
@@ -40,7 +41,8 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
   const passes::PassOptions keep = pass_options(model.graph, options);
   passes::run(model, Names(kTidy), keep);
   infer_types(model);
-  if (options.dequantize == Dequantize::AtLoad) expand_weights(model.graph, keep);
+  if (options.dequantize == Dequantize::OnTheFly) keep_packed(model.graph, keep);
+  expand_weights(model.graph, keep);
   compile.opsets = model.opsets;
   fold_constants(model.graph, compile);
   if (compile.fast && !options.tap_all) {

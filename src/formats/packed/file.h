@@ -24,7 +24,7 @@ inline constexpr std::size_t kHeaderBytes = 44;
 std::uint64_t most_bytes(std::uint64_t file_size) noexcept;
 
 /// How a tensor is stored.
-enum class Storage : std::uint8_t { Inline = 0, Streams = 1, Same = 2 };
+enum class Storage : std::uint8_t { Inline = 0, Streams = 1, Same = 2, Pooled = 3 };
 
 /// One stream of a tensor, planned or read.
 struct PackedStream {
@@ -43,7 +43,8 @@ struct PackedStream {
 struct PackedTensor {
   std::uint64_t size = 0;  ///< bytes, unpacked
   Storage storage = Storage::Inline;
-  std::uint64_t same_as = 0;  ///< an earlier tensor with the same bytes
+  /// Same: an earlier tensor with the same bytes. Pooled: the tensor whose next bytes are its own.
+  std::uint64_t other = 0;
   Layout layout;
   std::vector<PackedStream> streams;
 

@@ -75,16 +75,18 @@ class TensorReader {
     PackedTensor result;
     result.size = in_.varint(left_, "the size of a tensor");
     const std::uint8_t storage = in_.u8();
-    if (storage > static_cast<std::uint8_t>(Storage::Same)) fail_damaged("a storage is not known");
+    if (storage > static_cast<std::uint8_t>(Storage::Pooled))
+      fail_damaged("a storage is not known");
     result.storage = static_cast<Storage>(storage);
     if (result.storage == Storage::Same) {
-      result.same_as = in_.varint();
-      if (result.same_as >= before.size() || before[result.same_as].size != result.size) {
+      result.other = in_.varint();
+      if (result.other >= before.size() || before[result.other].size != result.size) {
         fail_damaged("a tensor refers to another that does not fit");
       }
       return result;
     }
     left_ -= result.size;
+    if (result.storage == Storage::Pooled) result.other = in_.varint();
     if (result.storage == Storage::Streams) streams(result);
     return result;
   }
@@ -121,11 +123,25 @@ class TensorReader {
   std::uint64_t left_;  ///< bytes that tensors may still take
 };
 
+/// Pools must hold what their tensors take.
+void check_pools(std::span<const PackedTensor> tensors) {
+  std::vector<std::uint64_t> taken(tensors.size(), 0);
+  for (const PackedTensor& tensor : tensors) {
+    if (tensor.storage != Storage::Pooled) continue;
+    const bool there = tensor.other < tensors.size() &&
+                       tensors[tensor.other].storage == Storage::Streams &&
+                       tensor.size <= tensors[tensor.other].size - taken[tensor.other];
+    if (!there) fail_damaged("a tensor lies outside its pool");
+    taken[tensor.other] += tensor.size;
+  }
+}
+
 void read_tensors(Head& head, ByteReader& in, std::uint64_t offset, std::uint64_t end) {
   const std::uint64_t count = in.varint(in.left(), "the number of tensors");
   TensorReader reader(in, offset, end);
   for (std::uint64_t i = 0; i < count; ++i) head.tensors.push_back(reader.tensor(head.tensors));
   if (!reader.at_end()) fail_damaged("bytes are left behind its last tensor");
+  check_pools(head.tensors);
   for (const PackedTensor& tensor : head.tensors) {
     const bool inside = tensor.storage == Storage::Inline;
     head.inside.push_back(inside ? in.bytes(tensor.size) : Bytes());

@@ -55,6 +55,18 @@ void decode(Bytes file, const Task& task, std::uint64_t count, std::span<std::by
   release_pages(bytes);
 }
 
+/// Gives small tensors their bytes of the pools, one after the other.
+void empty_pools(std::span<const PackedTensor> tensors, std::span<Buffer> buffers) {
+  std::vector<std::size_t> taken(tensors.size(), 0);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].storage != Storage::Pooled || tensors[i].size == 0) continue;
+    const auto pool = static_cast<std::size_t>(tensors[i].other);
+    const auto out = buffers[i].bytes;
+    std::memcpy(out.data(), buffers[pool].bytes.data() + taken[pool], out.size());
+    taken[pool] += out.size();
+  }
+}
+
 std::vector<onnx::Stored> read_parts(Bytes file, const Head& head) {
   const auto& tensors = head.tensors;
   std::vector<Buffer> buffers(tensors.size());
@@ -73,10 +85,11 @@ std::vector<onnx::Stored> read_parts(Bytes file, const Head& head) {
   });
   run_tasks(tensors.size(), total,
             [&](std::size_t i) { finish(buffers[i].bytes, tensors[i].layout); });
+  empty_pools(tensors, buffers);
   std::vector<onnx::Stored> parts;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].storage == Storage::Same) {
-      parts.push_back(parts[static_cast<std::size_t>(tensors[i].same_as)]);
+      parts.push_back(parts[static_cast<std::size_t>(tensors[i].other)]);
     } else {
       parts.push_back({buffers[i].bytes, std::move(buffers[i].owner)});
     }

@@ -13,8 +13,10 @@
 namespace quench::packed {
 namespace {
 
-/// Smaller tensors lie in the head: zstd finds there what they have in common.
-constexpr std::uint64_t kInlineBytes = 1024;
+/// Smaller tensors share streams with others of their type.
+constexpr std::uint64_t kSmall = 1024;
+/// Still smaller ones lie in the head: zstd finds there what they have in common.
+constexpr std::uint64_t kTiny = 64;
 /// A tensor that shrinks more is stored plainly where the file would grow too much when read.
 constexpr std::uint64_t kMostShrinkage = 256;
 /// The strongest level zstd has; the head is small.
@@ -39,22 +41,48 @@ void find_same(std::span<const Tensor> parts, std::vector<PackedTensor>& plans) 
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::size_t> known;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Bytes bytes = parts[i].bytes();
-    if (bytes.size() < kInlineBytes) continue;
+    if (bytes.size() < kSmall) continue;
     const auto [place, is_new] = known.try_emplace({bytes.size(), checksum(bytes)}, i);
     if (is_new) continue;
     const Bytes other = parts[place->second].bytes();
     if (std::memcmp(bytes.data(), other.data(), bytes.size()) != 0) continue;
     plans[i].storage = Storage::Same;
-    plans[i].same_as = place->second;
+    plans[i].other = place->second;
   }
 }
 
-std::vector<PackedTensor> plan_all(std::span<const Tensor> parts, bool encode) {
+/// Joins small tensors of a type into a tensor of its own behind all others.
+void make_pools(std::vector<Tensor>& parts, std::vector<PackedTensor>& plans) {
+  std::map<DType, std::vector<std::size_t>> members;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::uint64_t size = plans[i].size;
+    if (size >= kTiny && size < kSmall) members[parts[i].dtype()].push_back(i);
+  }
+  for (const auto& [dtype, numbers] : members) {
+    std::size_t total = 0;
+    for (const std::size_t i : numbers) total += parts[i].bytes().size();
+    if (total < kSmall) continue;
+    const auto count = static_cast<std::int64_t>(8 * total) / info(dtype).bits;
+    Tensor pool = Tensor::zeros(dtype, {count});
+    std::byte* out = pool.mutable_bytes().data();
+    for (const std::size_t i : numbers) {
+      const Bytes bytes = parts[i].bytes();
+      out = std::ranges::copy(bytes, out).out;
+      plans[i].storage = Storage::Pooled;
+      plans[i].other = parts.size();
+    }
+    parts.push_back(std::move(pool));
+    plans.emplace_back().size = total;
+  }
+}
+
+std::vector<PackedTensor> plan_all(std::vector<Tensor>& parts, bool encode) {
   std::vector<PackedTensor> plans(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) plans[i].size = parts[i].bytes().size();
   find_same(parts, plans);
+  make_pools(parts, plans);
   run_tasks(parts.size(), total_size(parts), [&](std::size_t i) {
-    if (plans[i].storage == Storage::Same || plans[i].size < kInlineBytes) return;
+    if (plans[i].storage != Storage::Inline || plans[i].size < kSmall) return;
     plans[i] = plan_tensor(parts[i], encode);
   });
   std::uint64_t packed = 0;
@@ -98,7 +126,7 @@ void encode(const Tensor& tensor, std::uint64_t count, Task& task) {
 void write_entry(const PackedTensor& plan, ByteWriter& out) {
   out.varint(plan.size);
   out.u8(static_cast<std::uint8_t>(plan.storage));
-  if (plan.storage == Storage::Same) out.varint(plan.same_as);
+  if (plan.storage == Storage::Same || plan.storage == Storage::Pooled) out.varint(plan.other);
   if (plan.storage != Storage::Streams) return;
   out.u8(static_cast<std::uint8_t>(plan.layout.bits));
   out.u8(static_cast<std::uint8_t>(plan.layout.width));
@@ -140,7 +168,7 @@ std::string make_header(std::uint64_t head_stored, std::uint64_t head_raw, std::
 }  // namespace
 
 void write_file(const Model& model, const std::string& path, const SaveOptions& options) {
-  const onnx::Shell shell = onnx::to_shell(model);
+  onnx::Shell shell = onnx::to_shell(model);
   std::vector<PackedTensor> plans = plan_all(shell.parts, options.encode);
   std::vector<Task> tasks = list_tasks(plans);
   run_tasks(tasks.size(), total_size(shell.parts), [&](std::size_t i) {

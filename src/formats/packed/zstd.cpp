@@ -60,7 +60,9 @@ class Zstd final : public Coder {
 std::unique_ptr<Coder> plan(const Survey& survey) {
   const std::string bytes = to_bytes(survey);
   const Bytes all = view(bytes);
-  if (zstd_compress(all, kProbeLevel).size() > survey.best + survey.best / 40) return nullptr;
+  const std::size_t probe = zstd_compress(all, kProbeLevel).size();
+  const bool noise = probe >= bytes.size() - bytes.size() / 200;
+  if (noise || probe > survey.best + survey.best / 100) return nullptr;
   return std::make_unique<Zstd>(survey.info, zstd_compress(all, kLevel));
 }
 
