@@ -17,12 +17,12 @@ KernelInfo unary(std::int64_t since = 1, bool any_float = false) {
   return {.since = since,
           .make = [](const OpContext&) -> Kernel {
             return [](Call& call) {
-              if constexpr (kInPlace != nullptr) {
-                if (call.dies(0)) {
-                  at::Tensor x = call.in(0);
-                  kInPlace(x);
-                  return call.set(0, std::move(x));
-                }
+              // A variable: under UBSan g++ 12 does not take kInPlace != nullptr for a constant.
+              const InPlace in_place = kInPlace;
+              if (in_place != nullptr && call.dies(0)) {
+                at::Tensor x = call.in(0);
+                in_place(x);
+                return call.set(0, std::move(x));
               }
               call.set(0, kFunction(call.in(0)));
             };

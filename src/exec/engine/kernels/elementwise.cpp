@@ -31,10 +31,12 @@ bool may_take(const Call& call, std::size_t i) {
 /// Writes the result over an input that nobody reads any more, if there is one.
 template <BinaryInPlace kInPlace, bool kCommutes>
 bool write_over(Call& call) {
+  const BinaryInPlace in_place = kInPlace;  // a variable: see unary()
+  if (in_place == nullptr) return false;
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     if ((i == 1 && !kCommutes) || !may_take(call, i)) continue;
     at::Tensor result = call.in(i);
-    kInPlace(result, call.in(1 - i));
+    in_place(result, call.in(1 - i));
     call.set(0, std::move(result));
     return true;
   }
@@ -51,9 +53,7 @@ Kernel make_binary(const OpContext& context) {
     };
   }
   return [](Call& call) {
-    if constexpr (kInPlace != nullptr) {
-      if (write_over<kInPlace, kCommutes>(call)) return;
-    }
+    if (write_over<kInPlace, kCommutes>(call)) return;
     call.set(0, kFunction(call.in(0), call.in(1)));
   };
 }
