@@ -13,4 +13,7 @@ echo "== reading and starting =="
 echo
 echo "== float latency and memory beside ONNX Runtime =="
 "$python" bench/float_vs_ort.py "$@" || status=1
+echo
+echo "== int8 beside float and beside ONNX Runtime =="
+"$python" bench/int8.py || status=1
 exit $status
