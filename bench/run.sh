@@ -16,4 +16,7 @@ echo "== float latency and memory beside ONNX Runtime =="
 echo
 echo "== calibration =="
 "$python" bench/calibration.py || status=1
+echo
+echo "== int8 beside float and beside ONNX Runtime =="
+"$python" bench/int8.py || status=1
 exit $status

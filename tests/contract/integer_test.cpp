@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <set>
 
@@ -354,7 +355,8 @@ TEST_P(IntegerKernels, EqualTheDefinition) {
     const auto got = steps(integer.run(fast.feeds()).at("y"));
     const auto wanted = steps(reference.run(exact.feeds()).at("y"));
     ASSERT_EQ(got.size(), wanted.size());
-    EXPECT_FALSE(ran.contains("DequantizeLinear")) << "it ran in float";
+    const bool limited = std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr;
+    EXPECT_TRUE(limited || !ran.contains("DequantizeLinear")) << "it ran in float";
     for (std::size_t i = 0; i < got.size(); ++i) {
       const std::int64_t error = std::abs(got[i] - wanted[i]);
       ASSERT_LE(error, 1) << "element " << i << ": " << got[i] << ", not " << wanted[i];

@@ -43,6 +43,25 @@ bool append_in_steps(dnnl::post_ops& ops, const Fusion& fusion, float step) {
   return true;
 }
 
+/// A loop of our own: libtorch would widen the weights first, to eight times their size.
+std::vector<std::int64_t> channel_sums(const at::Tensor& weights, std::int64_t axis,
+                                       std::int64_t zero) {
+  const std::int64_t channels = weights.size(axis);
+  std::int64_t inner = 1;
+  for (std::int64_t i = axis + 1; i < weights.dim(); ++i) inner *= weights.size(i);
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(channels), 0);
+  const auto* data = static_cast<const std::int8_t*>(weights.data_ptr());
+  const std::int64_t outer = weights.numel() / std::max<std::int64_t>(channels * inner, 1);
+  for (std::int64_t o = 0; o < outer; ++o) {
+    for (std::int64_t& sum : sums) {
+      std::int32_t part = 0;
+      for (std::int64_t i = 0; i < inner; ++i) part += *data++;
+      sum += part - zero * inner;
+    }
+  }
+  return sums;
+}
+
 bool works_in_steps(const Fusion& fusion) {
   return fusion.activation.empty() || fusion.activation == "relu" ||
          fusion.activation == "leaky_relu" || fusion.activation == "clip";
@@ -130,13 +149,9 @@ std::optional<SignedWeights> take_weights(const OpContext& context, std::size_t 
   context.take_constant(weight);
   if (origin.defined()) context.take_constant(zero);
   result.data = is_signed ? data.contiguous() : at::bitwise_xor(data, 0x80).view(at::kChar);
-  Ints axes;
-  for (std::int64_t i = 0; i < data.dim(); ++i) {
-    if (i != axis) axes.push_back(i);
-  }
-  at::Tensor sums = at::sum(result.data, axes, false, at::kLong).contiguous();
-  if (result.zero != 0) sums = sums - result.zero * (data.numel() / data.size(axis));
-  result.sums.assign(sums.data_ptr<std::int64_t>(), sums.data_ptr<std::int64_t>() + sums.numel());
+  result.sums = channel_sums(result.data, axis, result.zero);
+  // They are read again when they are packed, one layer at a time.
+  release_pages({static_cast<const std::byte*>(result.data.data_ptr()), result.data.nbytes()});
   return result;
 }
 
