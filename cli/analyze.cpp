@@ -13,6 +13,7 @@
 #include "cli/errors.h"
 #include "cli/json.h"
 #include "cli/table.h"
+#include "quench/report.h"
 
 namespace quench::cli {
 namespace {
@@ -70,6 +71,9 @@ int run_sensitivity(const SensitivityFlags& flags) {
   SensitivityOptions how = flags.how;
   how.partial_runs = !flags.whole_runs;
   const SensitivityResult result = analyze_sensitivity(flags.shared.model, options, how, context);
+  if (!flags.shared.report.empty()) {
+    write_report(flags.shared.model, options, flags.shared.report, &result, context);
+  }
   bar.clear();
   if (flags.shared.common.json) {
     print_json(result_json(result));
@@ -121,26 +125,6 @@ Json target_json(const TargetResult& result) {
           {"seconds", result.seconds}};
 }
 
-void print_target(const TargetResult& result) {
-  Table table;
-  table.column("what").column("value", Align::Right);
-  table.row({result.metric + " in float", fixed(result.float_metric, 4)});
-  table.row({result.metric + " with every layer quantised", fixed(result.quantized_metric, 4)});
-  table.row({result.met ? result.metric + " found" : "best " + result.metric + " found",
-             fixed(result.value, 4)});
-  if (result.confidence.low != result.confidence.high) {
-    table.row({"95 % confidence",
-               fixed(result.confidence.low, 2) + " to " + fixed(result.confidence.high, 2)});
-  }
-  table.row({"layers", grouped(static_cast<std::int64_t>(result.layers))});
-  table.row({"left in float", grouped(static_cast<std::int64_t>(result.in_float.size()))});
-  table.row({"with more bits", grouped(static_cast<std::int64_t>(result.weight_bits.size()))});
-  table.row({"passes over the data", fixed(result.evaluations, 1)});
-  table.row({"one by one it would take", grouped(result.one_by_one)});
-  print(table.text());
-  for (const std::string& layer : result.in_float) print("float: " + layer + "\n");
-}
-
 int run_target(const TargetFlags& flags) {
   ProgressBar bar;
   const Context context = make_context(flags.shared.common, bar);
@@ -153,11 +137,7 @@ int run_target(const TargetFlags& flags) {
     print_target(result);
   }
   if (result.met) return kOk;
-  report_error(result.metric + " " + fixed(result.at_least, 4) +
-                   " cannot be met: the float model has " + fixed(result.float_metric, 4) +
-                   ", the best found is " + fixed(result.value, 4),
-               kBarMissed);
-  return kBarMissed;
+  return report_missed(result);
 }
 
 Command setup_target(CLI::App& analyze) {
@@ -180,7 +160,64 @@ Command setup_target(CLI::App& analyze) {
   return {app, [flags] { return run_target(*flags); }};
 }
 
+int run_statistics(const AnalyzeFlags& flags) {
+  ProgressBar bar;
+  const AnalyzeOptions options = analyze_options(flags);
+  const Context context = make_context(flags.common, bar);
+  const StatisticsResult result = analyze_statistics(flags.model, options, context);
+  if (!flags.report.empty()) write_report(flags.model, options, flags.report, nullptr, context);
+  bar.clear();
+  if (flags.common.json) {
+    print_json({{"layers", result.layers},
+                {"samples", result.samples},
+                {"calibration_seconds", result.calibration_seconds},
+                {"seconds", result.seconds}});
+  } else {
+    print(grouped(static_cast<std::int64_t>(result.layers)) + " layers, " +
+          grouped(result.samples) + " samples, " + fixed(result.seconds, 1) + " s\n" +
+          options.save_dir + "/statistic.csv and eight PDF files beside it\n");
+  }
+  return kOk;
+}
+
+Command setup_statistics(CLI::App& analyze) {
+  CLI::App* app =
+      add_verb(analyze, "statistics", "Tabulate and draw tensors before and after quantisation",
+               "quench analyze statistics model.onnx --data images.npy");
+  auto flags = std::make_shared<AnalyzeFlags>();
+  add_analyze_flags(*app, *flags);
+  return {app, [flags] { return run_statistics(*flags); }};
+}
+
 }  // namespace
+
+void print_target(const TargetResult& result) {
+  Table table;
+  table.column("what").column("value", Align::Right);
+  table.row({result.metric + " in float", fixed(result.float_metric, 4)});
+  table.row({result.metric + " with every layer quantised", fixed(result.quantized_metric, 4)});
+  table.row({result.met ? result.metric + " found" : "best " + result.metric + " found",
+             fixed(result.value, 4)});
+  if (result.confidence.low != result.confidence.high) {
+    table.row({"95 % confidence",
+               fixed(result.confidence.low, 2) + " to " + fixed(result.confidence.high, 2)});
+  }
+  table.row({"layers", grouped(static_cast<std::int64_t>(result.layers))});
+  table.row({"left in float", grouped(static_cast<std::int64_t>(result.in_float.size()))});
+  table.row({"with more bits", grouped(static_cast<std::int64_t>(result.weight_bits.size()))});
+  table.row({"passes over the data", fixed(result.evaluations, 1)});
+  table.row({"one by one it would take", grouped(result.one_by_one)});
+  print(table.text());
+  for (const std::string& layer : result.in_float) print("float: " + layer + "\n");
+}
+
+int report_missed(const TargetResult& result) {
+  report_error(result.metric + " " + fixed(result.at_least, 4) +
+                   " cannot be met: the float model has " + fixed(result.float_metric, 4) +
+                   ", the best found is " + fixed(result.value, 4),
+               kBarMissed);
+  return kBarMissed;
+}
 
 Command setup_analyze(CLI::App& root) {
   CLI::App* app = add_verb(root, "analyze", "Find the layers that cost accuracy",
@@ -189,6 +226,7 @@ Command setup_analyze(CLI::App& root) {
   auto kinds = std::make_shared<std::vector<Command>>();
   kinds->push_back(setup_sensitivity(*app));
   kinds->push_back(setup_target(*app));
+  kinds->push_back(setup_statistics(*app));
   return {app, [kinds] {
             for (const Command& kind : *kinds) {
               if (kind.app->parsed()) return kind.run();

@@ -49,6 +49,7 @@ void add_analyze_flags(CLI::App& app, AnalyzeFlags& flags) {
   app.add_option("--batch", flags.batch, "Samples a run")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}))
       ->type_name("N");
+  app.add_option("--report", flags.report, "Write an HTML report, too")->type_name("HTML");
   add_quantize_flags(app, flags);
   add_data_flags(app, flags.data);
   add_common_flags(app, flags.common, Work::Runs);

@@ -32,6 +32,7 @@ struct AnalyzeFlags {
   std::string metric;
   std::string metric_command;
   std::string save_dir = "analysis_results";
+  std::string report;
   bool resume = false;
   CommonFlags common;
 };
@@ -41,5 +42,10 @@ void add_analyze_flags(CLI::App& app, AnalyzeFlags& flags);
 /// What it is judged by.
 void add_metric_flags(CLI::App& app, AnalyzeFlags& flags);
 AnalyzeOptions analyze_options(const AnalyzeFlags& flags);
+
+/// What the search for a target found, as a table.
+void print_target(const TargetResult& result);
+/// Says on stderr that the target was not met; returns the exit code.
+int report_missed(const TargetResult& result);
 
 }  // namespace quench::cli

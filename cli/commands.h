@@ -27,5 +27,6 @@ Command setup_unpack(CLI::App& root);
 Command setup_list(CLI::App& root);
 Command setup_demo(CLI::App& root);
 Command setup_analyze(CLI::App& root);
+Command setup_report(CLI::App& root);
 
 }  // namespace quench::cli

@@ -17,7 +17,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/cmake/QuenchConfig.cmake
 
 # What `make build` builds: all that is installed.
 add_custom_target(quench_programs DEPENDS quench)
-foreach(part quench_cli quench_engine quench_images)
+foreach(part quench_cli quench_engine quench_images quench_plots)
   if(TARGET ${part})
     add_dependencies(quench_programs ${part})
   endif()

@@ -18,7 +18,7 @@ PUBLIC_HEADERS = {
     "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "statistics": "observe", "lower": "lower",
     "evaluate": "pipeline", "quantize": "pipeline", "ptq": "pipeline",
     "run": "pipeline", "formats": "formats", "pack": "formats",
-    "analysis": "analyze", "analyze": "pipeline",
+    "analysis": "analyze", "analyze": "pipeline", "report": "pipeline",
     "post_dynamic": "pipeline",
 }
 # Third-party headers by how their name begins, and the places that may include them.
@@ -34,6 +34,7 @@ THIRD_PARTY = {
     "CLI/": ["cli/"],
     "fmt/": ["src/", "cli/"],
     "zip.h": ["src/data/"],
+    "cairo/": ["src/report/plots"],
     "zlib.h": ["src/data/", "src/formats/packed/"],
     "zstd.h": ["src/formats/packed/"],
 }

@@ -56,4 +56,43 @@ struct TargetOptions {
 TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions& options,
                             const TargetOptions& how, const Context& context = {});
 
+/// What `analyze_statistics` did.
+struct StatisticsResult {
+  std::size_t layers = 0;
+  std::int64_t samples = 0;
+  double calibration_seconds = 0;  ///< the pass that every quantisation makes
+  double seconds = 0;              ///< all of it, that pass included
+};
+
+/// Writes `save_dir`/statistic.csv and eight PDF files: every weight and activation over all
+/// calibration samples, before and after quantisation.
+StatisticsResult analyze_statistics(const std::string& model_path, const AnalyzeOptions& options,
+                                    const Context& context = {});
+
+/// The parameters of PaddleSlim's AnalysisPTQ, with its names and defaults.
+struct AnalysisPtqOptions {
+  std::string model_dir;        ///< an ONNX file, or its folder
+  std::string model_filename;   ///< the file in that folder; empty: the only *.onnx there
+  std::string params_filename;  ///< must be empty: an ONNX file names its own external data
+  EvalFunction eval_function;   ///< empty: SQNR against the float model, or top1 with labels
+  DataOptions data_loader;      ///< calibration samples
+  std::string save_dir = "analysis_results";
+  bool resume = false;
+  QuantConfig ptq_config;
+};
+
+/// PaddleSlim's class: `AnalysisPTQ analysis({.model_dir = "model.onnx", ...});`.
+class AnalysisPTQ {
+ public:
+  explicit AnalysisPTQ(AnalysisPtqOptions options, Context context = {});
+  StatisticsResult statistical_analyse() const;
+  SensitivityResult metric_error_analyse() const;
+  TargetResult get_target_quant_model(double target_metric) const;
+
+ private:
+  AnalysisPtqOptions options_;
+  Context context_;
+  std::string path_;
+};
+
 }  // namespace quench

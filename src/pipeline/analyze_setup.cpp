@@ -101,7 +101,7 @@ Analysis set_up_analysis(const std::string& model_path, const AnalyzeOptions& op
   model = prepare_for_quantization(std::move(model));
   QuantConfig config = without_small_layers(model.graph, options.quantize);
   analysis.simulator = std::make_unique<analyze::Simulator>(std::move(model), std::move(config));
-  make_folder(options.save_dir);
+  if (!options.save_dir.empty()) make_folder(options.save_dir);
   // A wrong metric or missing data is reported before the long pass.
   if (needs == AnalysisNeeds::Evaluation) open_evaluation(analysis, options, context);
   calibrate_for(analysis, options, context);

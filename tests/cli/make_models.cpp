@@ -107,6 +107,20 @@ Model normalised() {
   return model;
 }
 
+/// Two convolutions with names that break careless writers of CSV and HTML.
+Model hostile_names() {
+  Model model = empty_model();
+  quench::Graph& graph = model.graph;
+  const ValueId x = add_input(model, "x", {{-1, "n"}, {3, ""}, {8, ""}, {8, ""}});
+  const ValueId first = graph.add_constant("w,\"1\"\n<b>", noise({4, 3, 3, 3}, 5, 1.0F));
+  graph.add_node("Conv", {x, first}, {"mid,\"dle\""}).name =
+      "a,\"b\"/</script><script>alert(1)</script>\xC3\xA9";
+  const ValueId second = graph.add_constant("w2", noise({4, 4, 1, 1}, 6, 1.0F));
+  graph.add_node("Conv", {graph.find("mid,\"dle\""), second}, {"y"}).name = "conv2_node";
+  add_output(model, graph.find("y"), {{-1, "n"}, {4, ""}, {6, ""}, {6, ""}});
+  return model;
+}
+
 /// One Relu over an image whose size is open, with outputs whose names are no file names.
 Model odd_names() {
   Model model = empty_model();
@@ -142,6 +156,7 @@ void write_all(const std::string& dir) {
   quench::save(classifier({4, ""}, 0), dir + "/fixed.onnx");
   quench::save(normalised(), dir + "/norm.onnx");
   quench::save(odd_names(), dir + "/odd.onnx");
+  quench::save(hostile_names(), dir + "/names.onnx");
   quench::save(unsupported(), dir + "/unsupported.onnx");
   quench::save(classifier(open, 0), dir + "/external.onnx",
                {.data = quench::SaveOptions::Data::External});

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports of a quantisation, and the chain that meets a metric.
+#include "cli/quantize_extras.h"
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "cli/analyze_flags.h"
+#include "cli/errors.h"
+
+namespace quench::cli {
+
+void add_extra_flags(CLI::App& app, QuantizeExtras& extras) {
+  app.add_option("--report", extras.report, "Write an HTML report of layers, ranges and errors")
+      ->type_name("HTML");
+  app.add_option("--debug-info", extras.debug_info,
+                 "Folder for converter_lite's tables (debug_info_save_path)")
+      ->type_name("DIR");
+  CLI::Option* metric =
+      app.add_option("--target-metric", extras.target_metric,
+                     "Leave the worst layers in float until this metric is --at-least");
+  metric->type_name("NAME");
+  app.add_option("--at-least", extras.at_least, "What --target-metric must reach")
+      ->needs(metric)
+      ->type_name("X");
+}
+
+void write_extras(const std::string& model, const std::string& quantized,
+                  const QuantizeOptions& options, const QuantizeExtras& extras,
+                  const Context& context) {
+  if (!extras.report.empty()) {
+    AnalyzeOptions analysis;
+    analysis.quantize = options;
+    write_report(model, analysis, extras.report, nullptr, context);
+  }
+  const std::string& folder =
+      extras.debug_info.empty() ? options.debug_info_save_path : extras.debug_info;
+  if (folder.empty()) return;
+  DebugInfoOptions debug;
+  debug.data = options.data;
+  debug.input_shapes = options.input_shapes;
+  debug.folder = folder;
+  write_debug_info(model, quantized, debug, context);
+}
+
+int quantize_to_target(const std::string& model, const std::string& out,
+                       const QuantizeOptions& options, const QuantizeExtras& extras,
+                       const Context& context) {
+  AnalyzeOptions analysis;
+  analysis.quantize = options;
+  analysis.metric = extras.target_metric;
+  analysis.save_dir = out + ".analysis";
+  const TargetResult result =
+      analyze_target(model, analysis, {.at_least = extras.at_least, .out_path = out}, context);
+  print_target(result);
+  if (!result.met) return report_missed(result);
+  write_extras(model, out, options, extras, context);
+  return kOk;
+}
+
+}  // namespace quench::cli

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `quench quantize` can do besides quantising: reports, and a metric that must be met.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+
+#include "quench/report.h"
+
+namespace quench::cli {
+
+struct QuantizeExtras {
+  std::string report;
+  std::string debug_info;
+  std::string target_metric;
+  double at_least = 0;
+};
+
+void add_extra_flags(CLI::App& app, QuantizeExtras& extras);
+
+/// Writes the reports that were asked for, by flag or configuration.
+void write_extras(const std::string& model, const std::string& quantized,
+                  const QuantizeOptions& options, const QuantizeExtras& extras,
+                  const Context& context);
+
+/// Instead of quantising every layer: as many as meet the metric. Returns the exit code.
+int quantize_to_target(const std::string& model, const std::string& out,
+                       const QuantizeOptions& options, const QuantizeExtras& extras,
+                       const Context& context);
+
+}  // namespace quench::cli

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// converter_lite's debug reports: every tensor of every node before and after quantisation.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "analyze/simulator.h"
+#include "base/format.h"
+#include "pipeline/analyze_setup.h"
+#include "pipeline/random_inputs.h"
+#include "plan/facts.h"
+#include "quench/report.h"
+#include "report/csv.h"
+
+namespace quench {
+namespace {
+
+using Fields = std::vector<std::string>;
+
+std::string number(double value) { return format("{:.6g}", value); }
+
+/// converter_lite ends every line with a comma.
+std::string line_of(Fields fields) {
+  fields.emplace_back();
+  return report::csv_line(fields);
+}
+
+/// A tensor of a node in both models.
+struct Pair {
+  std::string node;
+  std::string op_type;
+  std::string tensor;
+  bool is_input = false;
+  std::string float_name;      ///< a value of the float model; empty: it has none
+  std::string quantized_name;  ///< a value of the quantised model
+  bool is_weight = false;
+};
+
+bool is_cast(const Node& node) {
+  return node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
+}
+
+/// Whether a value is a constant, or a constant behind a DequantizeLinear.
+bool holds_constant(const Graph& graph, const Uses& uses, ValueId id) {
+  if (graph.constant(id) != nullptr) return true;
+  const NodeId maker = uses.producer[static_cast<std::size_t>(id)];
+  if (maker < 0) return false;
+  const Node& node = graph.nodes[static_cast<std::size_t>(maker)];
+  return node.op_type == "DequantizeLinear" && graph.constant(node.inputs[0]) != nullptr;
+}
+
+std::vector<Pair> find_pairs(const Graph& real, const Graph& quantized) {
+  std::map<std::string, const Node*> originals;
+  for (const Node& node : real.nodes) originals[plan::key_of(real, node)] = &node;
+  const Uses uses(quantized);
+  std::vector<Pair> pairs;
+  for (const Node& node : quantized.nodes) {
+    if (is_cast(node)) continue;
+    const auto found = originals.find(plan::key_of(quantized, node));
+    const Node* original = found == originals.end() ? nullptr : found->second;
+    const auto add = [&](ValueId id, std::size_t index, bool is_input) {
+      if (id == kNoValue || !plan::maybe_float(quantized, id)) return;
+      const auto* theirs =
+          original == nullptr ? nullptr : (is_input ? &original->inputs : &original->outputs);
+      const bool same = theirs != nullptr && index < theirs->size() && (*theirs)[index] != kNoValue;
+      const std::string own = quantized[id].name;
+      const std::string name = same ? real[(*theirs)[index]].name : own;
+      pairs.push_back({.node = plan::key_of(quantized, node),
+                       .op_type = node.op_type,
+                       .tensor = name,
+                       .is_input = is_input,
+                       .float_name = same ? name : "",
+                       .quantized_name = is_input ? own : analyze::seen_as(quantized, own),
+                       .is_weight = holds_constant(quantized, uses, id)});
+    };
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) add(node.inputs[i], i, true);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) add(node.outputs[i], i, false);
+  }
+  return pairs;
+}
+
+/// min, quartiles, max, mean, standard deviation and share of zeros.
+Fields summary_of(const std::vector<float>& values) {
+  std::vector<float> sorted = values;
+  std::ranges::sort(sorted);
+  const auto n = static_cast<double>(values.size());
+  double sum = 0;
+  double zeros = 0;
+  for (const float value : values) {
+    sum += static_cast<double>(value);
+    zeros += value == 0 ? 1 : 0;
+  }
+  double squares = 0;
+  for (const float value : values) {
+    squares += (static_cast<double>(value) - sum / n) * (static_cast<double>(value) - sum / n);
+  }
+  const auto at = [&](double share) {
+    const auto index = static_cast<std::size_t>(share * n);
+    return number(static_cast<double>(sorted[std::min(index, sorted.size() - 1)]));
+  };
+  return {number(static_cast<double>(sorted.front())),
+          at(0.25),
+          at(0.5),
+          at(0.75),
+          number(static_cast<double>(sorted.back())),
+          number(sum / n),
+          number(std::sqrt(squares / n)),
+          number(zeros / n)};
+}
+
+double cosine_of(const std::vector<float>& a, const std::vector<float>& b) {
+  constexpr double kNothing = 2.2e-16;
+  double dot = 0;
+  double aa = 0;
+  double bb = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const auto x = static_cast<double>(a[i]);
+    const auto y = static_cast<double>(b[i]);
+    dot += x * y;
+    aa += x * x;
+    bb += y * y;
+  }
+  if (aa < kNothing && bb < kNothing) return 1;
+  const double cosine = aa * bb < kNothing ? 0 : dot / std::sqrt(aa * bb);
+  return std::isfinite(cosine) ? cosine : 0;
+}
+
+/// The share of float values outside the range of the dequantised ones.
+double clip_share(const std::vector<float>& real, const std::vector<float>& quantized) {
+  const auto [low, high] = std::ranges::minmax(quantized);
+  const float from = low;
+  const float to = high;
+  const auto outside =
+      std::ranges::count_if(real, [&](float value) { return value < from || value > to; });
+  return static_cast<double>(outside) / static_cast<double>(real.size());
+}
+
+/// A model whose every needed value can be asked for.
+class Values {
+ public:
+  Values(const Model& model, const std::vector<std::string>& names, const Context& context)
+      : model_(model) {
+    SessionOptions options;
+    for (const std::string& name : names) {
+      const ValueId id = model.graph.find(name);
+      if (id == kNoValue || model.graph.constant(id) != nullptr) continue;
+      if (std::ranges::find(options.taps, name) == options.taps.end()) options.taps.push_back(name);
+    }
+    taps_ = options.taps;
+    session_ = std::make_unique<Session>(model, options, context);
+  }
+  void run(const TensorMap& inputs) {
+    std::vector<std::string> wanted;
+    for (const std::string& name : taps_) {
+      if (!inputs.contains(name)) wanted.push_back(name);
+    }
+    values_ = session_->run(inputs, wanted);
+    values_.insert(inputs.begin(), inputs.end());
+  }
+  std::vector<float> get(const std::string& name) const {
+    const Tensor* constant = model_.graph.constant(model_.graph.find(name));
+    return to_float(constant != nullptr ? *constant : values_.at(name));
+  }
+
+ private:
+  const Model& model_;
+  std::vector<std::string> taps_;
+  std::unique_ptr<Session> session_;
+  TensorMap values_;
+};
+
+const Fields kRoundHead = {"",
+                           "NodeName",
+                           "NodeType",
+                           "TensorName",
+                           "InOutFlag",
+                           "DataTypeFlag",
+                           "TensorTypeFlag",
+                           "Min",
+                           "Q1",
+                           "Median",
+                           "Q3",
+                           "Max",
+                           "Mean",
+                           "Var",
+                           "Sparsity",
+                           "Clip",
+                           "CosineSimilarity"};
+
+std::string round_text(const std::vector<Pair>& pairs, const Values& real,
+                       const Values& quantized) {
+  std::string text = line_of(kRoundHead);
+  std::size_t index = 0;
+  const auto add = [&](const Pair& pair, const char* kind, const std::vector<float>& values,
+                       double clip, double cosine) {
+    Fields fields = {format("{}", index++),
+                     pair.node,
+                     pair.op_type,
+                     pair.tensor,
+                     pair.is_input ? "Input" : "Output",
+                     kind,
+                     pair.is_weight ? "Weight" : "Activation"};
+    const Fields numbers = summary_of(values);
+    fields.insert(fields.end(), numbers.begin(), numbers.end());
+    fields.push_back(number(clip));
+    fields.push_back(number(cosine));
+    text += line_of(std::move(fields));
+  };
+  for (const Pair& pair : pairs) {
+    const std::vector<float> after = quantized.get(pair.quantized_name);
+    if (after.empty()) continue;
+    const std::vector<float> before =
+        pair.float_name.empty() ? std::vector<float>() : real.get(pair.float_name);
+    if (before.size() != after.size()) {
+      add(pair, "Dequant", after, 0, 0);
+      continue;
+    }
+    add(pair, "Origin", before, 0, 1);
+    add(pair, "Dequant", after, clip_share(before, after), cosine_of(before, after));
+  }
+  return text;
+}
+
+/// A row for each channel of each grid, from the Q/DQ nodes beside each node.
+std::string params_text(const Graph& graph) {
+  std::string text = line_of({"NodeName", "NodeType", "TensorName", "ElementsNum", "Dims", "Scale",
+                              "ZeroPoint", "Bits", "CorrectionVar", "CorrectionMean"});
+  const Uses uses(graph);
+  for (const Node& node : graph.nodes) {
+    if (is_cast(node)) continue;
+    for (const ValueId input : node.inputs) {
+      const NodeId maker = input == kNoValue ? -1 : uses.producer[static_cast<std::size_t>(input)];
+      if (maker < 0) continue;
+      const Node& cast = graph.nodes[static_cast<std::size_t>(maker)];
+      const Tensor* scale =
+          cast.op_type == "DequantizeLinear" ? graph.constant(cast.input(1)) : nullptr;
+      if (scale == nullptr) continue;
+      const Tensor* zero = graph.constant(cast.input(2));
+      const std::vector<float> scales = to_float(*scale);
+      const std::vector<float> zeros = zero == nullptr ? std::vector<float>() : to_float(*zero);
+      const ValueType& type = graph[cast.inputs[0]].type;
+      const Tensor* integers = graph.constant(cast.inputs[0]);
+      const auto shape =
+          integers != nullptr ? std::optional(integers->shape()) : type.static_shape();
+      const DType dtype = integers != nullptr ? integers->dtype() : type.dtype;
+      std::string dims;
+      std::int64_t elements = 1;
+      for (const std::int64_t dim : shape.value_or(Shape())) {
+        dims += format("{} ", dim);
+        elements *= dim;
+      }
+      for (std::size_t i = 0; i < scales.size(); ++i) {
+        text += line_of({plan::key_of(graph, node), node.op_type, graph[cast.inputs[0]].name,
+                         format("{}", shape ? elements : 0), dims,
+                         number(static_cast<double>(scales[i])),
+                         number(i < zeros.size() ? static_cast<double>(zeros[i]) : 0),
+                         format("{}", dtype == DType::Undefined ? 8 : info(dtype).bits), "1", "0"});
+      }
+    }
+  }
+  return text;
+}
+
+std::string summary_text(std::size_t round, const Model& model, const Values& real,
+                         const Values& quantized) {
+  std::string text;
+  for (const std::string& name : float_output_names(model.graph)) {
+    text += line_of(
+        {format("{}", round), name, number(cosine_of(real.get(name), quantized.get(name)))});
+  }
+  return text;
+}
+
+/// What a run before left: rounds that this one may not have.
+void remove_old(const std::filesystem::path& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("round_") && name.ends_with(".csv")) std::filesystem::remove(entry.path());
+  }
+}
+
+}  // namespace
+
+void write_debug_info(const std::string& model_path, const std::string& quantized_path,
+                      const DebugInfoOptions& options, const Context& context) {
+  make_folder(options.folder);
+  const std::filesystem::path folder(options.folder);
+  Model given = load(model_path);
+  set_input_shapes(given, options.input_shapes);
+  const Model model = prepare_for_quantization(std::move(given));
+  Model quantized = load(quantized_path);
+  infer_types(quantized);
+  const std::vector<Pair> pairs = find_pairs(model.graph, quantized.graph);
+  std::vector<std::string> float_names = float_output_names(model.graph);
+  std::vector<std::string> quantized_names = float_names;
+  for (const Pair& pair : pairs) {
+    if (!pair.float_name.empty()) float_names.push_back(pair.float_name);
+    quantized_names.push_back(pair.quantized_name);
+  }
+  Values real(model, float_names, context);
+  Values other(quantized, quantized_names, context);
+  const std::vector<Value> inputs = required_inputs(model.graph);
+  analyze::EvalData data(open_data(options.data, inputs, context), inputs, 1, context);
+  remove_old(folder);
+  std::string summary = line_of({"Round", "TensorName", "CosineSimilarity"});
+  const std::int64_t rounds =
+      options.rounds > 0 ? std::min(options.rounds, data.batches()) : data.batches();
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto batch = data.batch(round);
+    real.run(batch->inputs);
+    other.run(batch->inputs);
+    write_text((folder / format("round_{}.csv", round)).string(), round_text(pairs, real, other));
+    summary += summary_text(static_cast<std::size_t>(round), model, real, other);
+    context.report("debug reports", round + 1, rounds);
+  }
+  write_text((folder / "output_summary.csv").string(), summary);
+  write_text((folder / "quant_param.csv").string(), params_text(quantized.graph));
+}
+
+}  // namespace quench

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts data, script, style and the charting library into one page.
+#include "report/html_report.h"
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "report/html_parts.h"
+
+namespace quench::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kDataStart = R"(<script id="quench-data" type="application/json">)";
+
+Json number(double value) {
+  if (std::isfinite(value)) return value;
+  if (std::isnan(value)) return nullptr;
+  return value > 0 ? 200.0 : -200.0;  // dB: without any noise, or nothing but noise
+}
+
+Json to_json(const std::optional<ReportHistogram>& hist) {
+  if (!hist) return nullptr;
+  Json share = Json::array();
+  for (const double each : hist->share) share.push_back(std::round(each * 1e6) / 1e6);
+  Json json = {{"name", hist->name},
+               {"min", number(hist->min)},
+               {"max", number(hist->max)},
+               {"share", std::move(share)},
+               {"range", nullptr}};
+  if (hist->range) json["range"] = {number(hist->range->min), number(hist->range->max)};
+  return json;
+}
+
+Json to_json(const ReportLayer& layer, std::size_t index) {
+  Json json = {{"index", index},
+               {"name", layer.name},
+               {"op", layer.op_type},
+               {"kind", layer.kind},
+               {"reason", layer.reason},
+               {"sqnr", nullptr},
+               {"cosine", nullptr},
+               {"mse", nullptr},
+               {"weight", to_json(layer.weight)},
+               {"activation", to_json(layer.activation)}};
+  if (layer.error) {
+    json["sqnr"] = number(layer.error->sqnr);
+    json["cosine"] = number(layer.error->cosine);
+    json["mse"] = number(layer.error->mse);
+  }
+  return json;
+}
+
+Json to_json(const SensitivityResult& result) {
+  Json layers = Json::array();
+  for (const LayerSensitivity& layer : result.layers) {
+    layers.push_back({{"layer", layer.layer}, {"metric", number(layer.metric)}});
+  }
+  return {{"metric", result.metric}, {"layers", std::move(layers)}};
+}
+
+Json to_json(const ReportData& data) {
+  Json json = {{"title", data.title},     {"summary", data.summary}, {"settings", data.settings},
+               {"layers", Json::array()}, {"nodes", Json::array()},  {"sensitivity", nullptr}};
+  for (std::size_t i = 0; i < data.layers.size(); ++i) {
+    json["layers"].push_back(to_json(data.layers[i], i));
+  }
+  for (const ReportNode& node : data.nodes) {
+    json["nodes"].push_back({{"name", node.name},
+                             {"op", node.op_type},
+                             {"kind", node.kind},
+                             {"sqnr", node.sqnr ? number(*node.sqnr) : Json(nullptr)},
+                             {"depth", node.depth},
+                             {"inputs", node.inputs}});
+  }
+  if (data.sensitivity) json["sensitivity"] = to_json(*data.sensitivity);
+  return json;
+}
+
+/// JSON inside a script element: nothing in it may look like markup.
+std::string safe_in_script(const std::string& json) {
+  std::string result;
+  for (const char c : json) {
+    if (c == '<' || c == '>' || c == '&') {
+      result += format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string html_report(const ReportData& data) {
+  const std::string json =
+      safe_in_script(to_json(data).dump(-1, ' ', true, Json::error_handler_t::replace));
+  const std::pair<std::string_view, std::string_view> parts[] = {
+      {"@CSS@", page_css()}, {"@DATA@", json}, {"@CHARTS@", chart_js()}, {"@SCRIPT@", page_js()}};
+  std::string page;
+  std::string_view rest = page_html();
+  for (const auto& [place, text] : parts) {
+    const std::size_t at = rest.find(place);
+    if (at == std::string_view::npos) fail(ErrorKind::Internal, "the page has no {}", place);
+    page.append(rest.substr(0, at)).append(text);
+    rest.remove_prefix(at + place.size());
+  }
+  return page.append(rest);
+}
+
+std::string read_report_json(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(ErrorKind::Io, "{} cannot be read", path);
+  const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::size_t start = page.find(kDataStart);
+  const std::size_t end = page.find("</script>", start == std::string::npos ? 0 : start);
+  if (start == std::string::npos || end == std::string::npos) {
+    fail(ErrorKind::BadData, "{}: this is not a report of quench", path);
+  }
+  const std::size_t first = start + kDataStart.size();
+  return page.substr(first, end - first);
+}
+
+}  // namespace quench::report

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// One HTML file that shows a quantisation: no server, no network.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "quench/analysis.h"
+#include "quench/statistics.h"
+
+namespace quench::report {
+
+/// A histogram with the range of the grid that was chosen.
+struct ReportHistogram {
+  std::string name;
+  double min = 0;
+  double max = 0;
+  std::vector<double> share;
+  std::optional<Range> range;
+};
+
+struct ReportLayer {
+  std::string name;
+  std::string op_type;
+  std::string kind;  ///< "integer" or "float"
+  std::string reason;
+  std::optional<LayerError> error;
+  std::optional<ReportHistogram> weight;
+  std::optional<ReportHistogram> activation;
+};
+
+struct ReportNode {
+  std::string name;
+  std::string op_type;
+  std::string kind;  ///< "integer", "moves" or "float"
+  std::optional<double> sqnr;
+  std::int64_t depth = 0;           ///< nodes on the longest way from an input
+  std::vector<std::size_t> inputs;  ///< indices of the nodes it reads from
+};
+
+struct ReportData {
+  std::string title;
+  std::vector<std::pair<std::string, std::string>> summary;
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::vector<ReportLayer> layers;
+  std::vector<ReportNode> nodes;
+  std::optional<SensitivityResult> sensitivity;
+};
+
+/// The page. No text of `data` can leave its place: markup and script in names stay text.
+std::string html_report(const ReportData& data);
+/// The data of a page, as JSON; throws Error(BadData) that names the file.
+std::string read_report_json(const std::string& path);
+
+}  // namespace quench::report

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hands plots to the module that draws them.
+#include "report/plots.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/module.h"
+
+namespace quench::report {
+namespace {
+
+void draw(const char* symbol, std::vector<Plotted> tensors, const std::string& title,
+          const std::string& path, const Context& context) {
+  std::ranges::sort(tensors, {}, &Plotted::name);
+  auto* plot = reinterpret_cast<DrawPlot*>(module_symbol("plots", symbol, context));
+  AtomicFile file(path);
+  plot(tensors, title, file.temporary_path());
+  file.commit();
+}
+
+}  // namespace
+
+void write_box_plot(const std::vector<Plotted>& tensors, const std::string& title,
+                    const std::string& path, const Context& context) {
+  draw(kDrawBoxes, tensors, title, path, context);
+}
+
+void write_hist_plot(const std::vector<Plotted>& tensors, const std::string& title,
+                     const std::string& path, const Context& context) {
+  draw(kDrawBars, tensors, title, path, context);
+}
+
+}  // namespace quench::report

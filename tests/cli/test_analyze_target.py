@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""quench analyze target and statistics: what they write, and what they do about bad input."""
+import csv
+import re
+import unittest
+
+import harness
+
+PLOTS = [f"{kind}_{what}_{form}.pdf" for kind in ("fp", "quantized")
+         for what in ("activation", "weight") for form in ("boxplot", "histplot")]
+COLUMNS = ["Var Name", "Var Type", "Corresponding Weight Name"] + [
+    f"{kind} {what}" for kind in ("FP32", "Quantized", "Diff")
+    for what in ("Min", "Max", "Mean", "Std")]
+
+
+class TargetTest(harness.CliTest):
+    def target(self, *words, **options):
+        return self.run_quench("analyze", "target", "model.onnx", "--data", "images.npy", *words,
+                               **options)
+
+    def target_json(self, *words):
+        return self.run_json("analyze", "target", "model.onnx", "--data", "images.npy", *words)
+
+    def test_everything_quantised_is_enough(self):
+        result = self.target_json("--metric", "sqnr", "--at-least", "5", "-o", "easy")
+        self.assertTrue(result["met"])
+        self.assertEqual(result["in_float"], [])
+        self.assertTrue((self.dir / "easy/target_quant_model/model.onnx").exists())
+
+    def test_layers_are_left_in_float(self):
+        words = ["--weight-bits", "2", "--metric", "sqnr", "-o", "few"]
+        poor = self.target_json(*words, "--at-least", "-50")["quantized"]
+        result = self.target_json(*words, "--at-least", str(poor + 1))
+        self.assertTrue(result["met"])
+        self.assertEqual(len(result["in_float"]), 1)
+        self.assertGreaterEqual(result["value"], poor + 1)
+        own = self.run_json("eval", "few/target_quant_model/model.onnx", "--data", "images.npy",
+                            "--reference", "model.onnx", "--metric", "sqnr")
+        self.assertAlmostEqual(own["sqnr"], result["value"], 3)
+
+    def test_config_is_taken_by_quantize(self):
+        words = ["--weight-observer", "abs_max", "--metric", "sqnr", "-o", "config"]
+        full = self.target_json(*words, "--at-least", "-50")["quantized"]
+        result = self.target_json(*words, "--at-least", str(full + 0.5))
+        self.assertEqual(len(result["in_float"]), 1)
+        text = (self.dir / "config/target.cfg").read_text()
+        self.assertIn(f"skip_quant_node={result['in_float'][0]}", text)
+        again = self.run_json("quantize", "model.onnx", "-o", "again.onnx", "--config",
+                              "config/target.cfg", "--data", "images.npy")
+        self.assertIn(result["in_float"][0], str(again["float_layers"]))
+
+    def test_more_bits_instead(self):
+        words = ["--weight-bits", "2", "--metric", "sqnr", "-o", "bits", "--raise-bits", "8"]
+        poor = self.target_json(*words, "--at-least", "-50")["quantized"]
+        result = self.target_json(*words, "--at-least", str(poor + 1))
+        self.assertTrue(result["met"])
+        self.assertEqual(result["in_float"], [])
+        self.assertEqual(list(result["weight_bits"].values()), [8])
+
+    def test_confidence(self):
+        result = self.target_json("--labels", "labels.npy", "--metric", "top1", "--at-least", "0",
+                                  "-o", "sure")
+        self.assertLess(result["low"], result["value"] + 1e-9)
+        self.assertGreater(result["high"], result["value"])
+
+    def test_what_cannot_be_met(self):
+        outcome = self.run_quench("analyze", "target", "model.onnx", "--data", "images.npy",
+                                  "--labels", "labels.npy", "--metric", "top1", "--at-least",
+                                  "101", "-o", "never", expect=1)
+        self.assertIn("cannot be met", outcome.stderr)
+        self.assertIn("the float model has", outcome.stderr)
+        self.assertFalse((self.dir / "never/target_quant_model/model.onnx").exists())
+
+
+class StatisticsTest(harness.CliTest):
+    def test_table_and_plots(self):
+        self.run_quench("analyze", "statistics", "model.onnx", "--data", "images.npy", "-o",
+                        "stats")
+        with open(self.dir / "stats/statistic.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(list(rows[0]), COLUMNS)
+        self.assertEqual([(row["Var Type"], row["Var Name"]) for row in rows],
+                         [("Activation", "features"), ("Activation", "x"), ("Weight", "filters"),
+                          ("Weight", "weights")])
+        self.assertEqual(rows[1]["Corresponding Weight Name"], "filters")
+        _, values = harness.read_npy(self.dir / "images.npy")
+        seen = values[:16 * 192]  # the samples that calibrate
+        self.assertAlmostEqual(float(rows[1]["FP32 Min"]), min(seen), 3)
+        self.assertAlmostEqual(float(rows[1]["FP32 Max"]), max(seen), 3)
+        self.assertAlmostEqual(float(rows[1]["FP32 Mean"]), sum(seen) / len(seen), 3)
+        for row in rows:
+            self.assertLess(abs(float(row["Diff Mean"])), 0.05)
+            self.assertGreater(float(row["Diff Std"]), 0)
+        for name in PLOTS:
+            content = (self.dir / "stats" / name).read_bytes()
+            self.assertTrue(content.startswith(b"%PDF-"), name)
+            pages = 2 if name.endswith("histplot.pdf") else 1
+            self.assertEqual(len(re.findall(rb"/Type\s*/Page\b", content)), pages, name)
+            self.assertNotIn(b"/Subtype /Image", content)
+
+    def test_no_data(self):
+        error = self.run_quench("analyze", "statistics", "model.onnx", expect=2).stderr
+        self.assertIn("--data", error)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HTML report: data that stay data, one file, and what changed between two."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+import harness
+
+DATA = re.compile(r'<script id="quench-data" type="application/json">(.*?)</script>', re.DOTALL)
+SECONDS_TO_PAINT = 2.0
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class ReportTest(harness.CliTest):
+    def report(self, name, *words, model="model.onnx"):
+        self.run_quench("analyze", "sensitivity", model, "--data", "images.npy", "-o", "folder",
+                        "--report", name, *words)
+        return (self.dir / name).read_text(encoding="utf-8")
+
+    def data_of(self, page):
+        return json.loads(DATA.search(page)[1])
+
+    def test_what_it_holds(self):
+        data = self.data_of(self.report("a.html"))
+        self.assertEqual([layer["name"] for layer in data["layers"]], ["conv_node", "gemm_node"])
+        for layer in data["layers"]:
+            self.assertGreater(layer["sqnr"], 10)
+            self.assertAlmostEqual(sum(layer["weight"]["share"]), 1, 3)
+            low, high = layer["activation"]["range"]
+            self.assertLess(low, high)
+        self.assertEqual(len(data["nodes"]), 5)
+        self.assertEqual(len(data["sensitivity"]["layers"]), 2)
+        self.assertIn("onnxruntime", str(data["settings"]))
+
+    def test_offline(self):
+        page = self.report("b.html")
+        for pattern in (r'src\s*=\s*"', r"<link\b", r"@import", r"url\(\s*['\"]?http"):
+            self.assertIsNone(re.search(pattern, page.replace(DATA.search(page)[1], "")), pattern)
+
+    def test_difference(self):
+        self.report("c.html")
+        self.report("d.html", "--weight-bits", "4")
+        rows = self.run_json("report", "diff", "c.html", "d.html")["layers"]
+        self.assertEqual([row["layer"] for row in rows], ["conv_node", "gemm_node"])
+        for row in rows:
+            self.assertGreater(row["sqnr_a"], row["sqnr_b"])
+        self.assertRegex(self.run_quench("report", "diff", "c.html", "d.html").stdout,
+                         r"conv_node +integer +integer +\d")
+
+    def test_not_a_report(self):
+        error = self.run_quench("report", "diff", "images.npy", "images.npy", expect=3).stderr
+        self.assertIn("images.npy", error)
+        self.run_quench("report", "diff", "nowhere.html", "nowhere.html", expect=3)
+
+    def test_names_are_only_text(self):
+        page = self.report("odd.html", model="names.onnx")
+        self.assertNotIn("<script>alert", page)
+        names = [layer["name"] for layer in self.data_of(page)["layers"]]
+        self.assertEqual(names[0], 'a,"b"/</script><script>alert(1)</script>\u00e9')
+
+    @unittest.skipIf(BROWSER is None and not os.environ.get("CI"), "no chromium here")
+    def test_browser(self):
+        self.report("seen.html", model="names.onnx")
+        page = pathlib.Path(self.dir / "seen.html").as_uri()
+        flags = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=9000",
+                 f"--user-data-dir={self.dir}/profile"]
+        dom = subprocess.run([*flags, "--dump-dom", page], capture_output=True, text=True,
+                             timeout=100, check=True).stdout
+        ready = re.search(r'data-ready="(\d+)"', dom)
+        self.assertIsNotNone(ready, "the script did not come to its end")
+        self.assertLess(int(ready[1]) / 1000, SECONDS_TO_PAINT)
+        self.assertIn("conv2_node", dom)
+        subprocess.run([*flags, f"--screenshot={self.dir}/seen.png", "--window-size=1200,2400", page],
+                       capture_output=True, timeout=100, check=True)
+        self.assertGreater((self.dir / "seen.png").stat().st_size, 20000)
+
+
+if __name__ == "__main__":
+    unittest.main()
