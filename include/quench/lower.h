@@ -8,9 +8,23 @@
 
 namespace quench {
 
+/// A layer whose weights got wider steps.
+struct CoarserLayer {
+  std::string node;
+  std::int64_t changed = 0;   ///< grids with wider steps
+  std::int64_t channels = 0;  ///< grids in all
+  double factor = 1;          ///< the most that a step grew by
+};
+
+/// For plans with isa "avx2" or "avx512", in place: widens the steps of weights, only in layers and
+/// channels that need it, until no two neighbouring products can leave 16 bits, whatever the
+/// activations are. Returns the layers that it changed; doing it twice changes nothing.
+std::vector<CoarserLayer> avoid_saturation(const Model& model, const QuantPlan& plan,
+                                           QuantSolution& solution);
+
 /// Adjusts grids to what the target's kernels need, in place; doing it twice changes nothing:
 /// grids stay inside the bounds of activations that are to be absorbed, weight scales grow where
-/// the bias would leave int32.
+/// the bias would leave int32, then `avoid_saturation`.
 void settle(const Model& model, const QuantPlan& plan, QuantSolution& solution);
 
 /// Turns a plan and its grids into QuantizeLinear/DequantizeLinear nodes that the target fuses.

@@ -109,6 +109,7 @@ void settle(const Model& model, const QuantPlan& plan, QuantSolution& solution) 
     const QuantParams& input = value_grid(plan, solution, graph[node.inputs[0]].name);
     make_room_for_bias(graph, node, static_cast<double>(input.scale[0]), weight->second);
   }
+  avoid_saturation(model, plan, solution);
 }
 
 }  // namespace quench

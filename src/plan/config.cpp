@@ -141,12 +141,6 @@ void check_settings(const QuantConfig& config) {
   if (std::ranges::find(kSets, config.isa) == kSets.end()) {
     fail(ErrorKind::BadConfig, "isa is '{}'; expected avx2, avx512 or vnni", config.isa);
   }
-  if (config.isa == "avx2" || config.isa == "avx512") {
-    fail(ErrorKind::Unsupported,
-         "grids that are safe without VNNI cannot be made yet: set the weight bits to 7 instead of "
-         "isa {}",
-         config.isa);
-  }
   check_bits("the global rule", config.global);
   for (const auto& [name, rule] : config.by_layer) check_bits(name, rule);
   for (const auto& [name, rule] : config.by_name) check_bits(name, rule);
