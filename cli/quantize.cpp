@@ -39,6 +39,7 @@ struct QuantizeFlags {
   std::optional<std::int64_t> min_weight_size;
   std::optional<std::int64_t> min_weight_channel;
   std::string format = "qdq";
+  std::string isa;
   std::int64_t batch = 8;
   WeightFlags weights;
   DataFlags data;
@@ -78,6 +79,7 @@ QuantizeOptions options_of(const QuantizeFlags& flags) {
   options.qoperator = flags.format == "qoperator";
   QuantConfig& config = options.config;
   if (!flags.target.empty()) config.target = flags.target;
+  if (!flags.isa.empty()) config.isa = flags.isa;
   if (!flags.skip_nodes.empty()) config.skip_quant_node = split_list(flags.skip_nodes);
   config.quantizable_op_type = split_list(flags.op_types);
   if (!flags.activation.empty()) config.global.activation_observer = flags.activation;
@@ -102,6 +104,13 @@ Json report_json(const QuantizeReport& report) {
   json["outputs"] = Json::array();
   for (const OutputScores& scores : report.outputs) json["outputs"].push_back(to_json(scores));
   json["weights"] = weights_json(report);
+  json["coarser_layers"] = Json::array();
+  for (const CoarserLayer& layer : report.coarser_layers) {
+    json["coarser_layers"].push_back({{"node", layer.node},
+                                      {"changed", layer.changed},
+                                      {"channels", layer.channels},
+                                      {"factor", layer.factor}});
+  }
   json["float_layers"] = Json::array();
   for (const FloatLayer& layer : report.float_layers) {
     json["float_layers"].push_back(
@@ -118,6 +127,18 @@ void print_float_layers(const QuantizeReport& report) {
   Table table;
   table.column("left in float").column("nodes", Align::Right).column("why");
   for (const auto& [key, count] : counts) table.row({key.first, grouped(count), key.second});
+  print(table.text() + "\n");
+}
+
+/// Layers whose weights have wider steps because the processor adds products in 16 bits.
+void print_coarser_layers(const QuantizeReport& report) {
+  if (report.coarser_layers.empty()) return;
+  Table table;
+  table.column("wider steps").column("channels", Align::Right).column("times", Align::Right);
+  for (const CoarserLayer& layer : report.coarser_layers) {
+    table.row({layer.node, grouped(layer.changed) + " of " + grouped(layer.channels),
+               fixed(layer.factor, 2)});
+  }
   print(table.text() + "\n");
 }
 
@@ -140,6 +161,7 @@ void print_report(const QuantizeReport& report) {
   table.row({"seconds", fixed(report.seconds, 2)});
   print(table.text() + "\n");
   print_float_layers(report);
+  print_coarser_layers(report);
   if (report.outputs.empty()) return;
   Table scores;
   scores.column("output").column("metric").column("value", Align::Right);
@@ -238,6 +260,10 @@ Command setup_quantize(CLI::App& root) {
       ->check(CLI::IsMember({"never", "always", "auto"}))
       ->type_name("WHEN");
   add_weight_flags(*app, flags->weights);
+  app->add_option("--isa", flags->isa,
+                  "Instruction set of the processor: avx2 and avx512 keep sums in 16 bits")
+      ->check(CLI::IsMember({"avx2", "avx512", "vnni"}))
+      ->type_name("NAME");
   app->add_option("--format", flags->format, "qdq or qoperator")
       ->check(CLI::IsMember({"qdq", "qoperator"}))
       ->type_name("NAME");

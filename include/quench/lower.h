@@ -24,8 +24,12 @@ std::vector<CoarserLayer> avoid_saturation(const Model& model, const QuantPlan& 
 
 /// Adjusts grids to what the target's kernels need, in place; doing it twice changes nothing:
 /// grids stay inside the bounds of activations that are to be absorbed, weight scales grow where
-/// the bias would leave int32, then `avoid_saturation`.
-void settle(const Model& model, const QuantPlan& plan, QuantSolution& solution);
+/// the bias would leave int32, then `avoid_saturation`, whose answer it returns.
+std::vector<CoarserLayer> settle(const Model& model, const QuantPlan& plan,
+                                 QuantSolution& solution);
+
+/// The version of ONNX's operators that a plan needs to be written.
+std::int64_t needed_opset(const QuantPlan& plan);
 
 /// Turns a plan and its grids into QuantizeLinear/DequantizeLinear nodes that the target fuses.
 /// Raises the opset where the result needs it. Settles the grids first.

@@ -47,8 +47,9 @@ struct NodePlan {
   };
   Kind kind = Kind::Float;
   std::string reason;
-  bool quantize_bias = false;  ///< input 2 becomes int32 with scale input x weight
-  NodeId absorbed_by = -1;     ///< an activation: the node whose integer kernel does its work
+  bool quantize_bias =
+      false;                ///< input 2, if there is one, becomes int32 with scale input x weight
+  NodeId absorbed_by = -1;  ///< an activation: the node whose integer kernel does its work
 };
 
 /// The decision for every node and value of a graph, made before any data are seen.

@@ -81,6 +81,7 @@ struct QuantizeReport {
   std::int64_t bytes_after = 0;
   std::size_t corrected_layers = 0;
   std::size_t equalized_groups = 0;   ///< sets of values whose channels were scaled
+  std::vector<CoarserLayer> coarser_layers;  ///< for processors without VNNI
   std::vector<OutputScores> outputs;  ///< against the float model, on samples not calibrated with
   std::vector<LayerScore> layers;     ///< of integer nodes, in the order in which they run
   std::vector<WeightChoice> weights;  ///< of weight-only and dynamic quantisation
@@ -94,8 +95,8 @@ struct QuantizeReport {
 QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
                         const QuantizeOptions& options, const Context& context = {});
 
-/// The model that quantisation works on: functions inlined, constants lifted, BatchNorm folded,
-/// types inferred.
+/// The model that quantisation works on: functions inlined, constants lifted, operators raised to
+/// the version that every target needs, BatchNorm folded, types inferred.
 Model prepare_for_quantization(Model model);
 
 /// `base` with the settings of a converter_lite INI file laid over it. A section or key that is not

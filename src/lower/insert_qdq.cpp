@@ -74,7 +74,8 @@ class Writer {
         node.inputs[i] = dequantize(input);
       }
     }
-    if (plan_.nodes[static_cast<std::size_t>(id)].quantize_bias) write_bias(id, node);
+    const bool bias = plan_.nodes[static_cast<std::size_t>(id)].quantize_bias;
+    if (bias && node.input(2) != kNoValue) write_bias(id, node);
     std::vector<std::pair<ValueId, ValueId>> made;  // the planned value, and who now holds it
     for (ValueId& output : node.outputs) {
       if (!has_grid(output)) continue;
@@ -262,6 +263,9 @@ class Writer {
   std::vector<Node> written_;
 };
 
+}  // namespace
+}  // namespace lower
+
 std::int64_t needed_opset(const QuantPlan& plan) {
   const auto wide = [](const QuantSpec& spec) { return info(spec.dtype()).bits == 16; };
   const bool sixteen =
@@ -269,11 +273,8 @@ std::int64_t needed_opset(const QuantPlan& plan) {
       std::ranges::any_of(plan.values, [&](const auto& each) {
         return each.second.kind != ValuePlan::Kind::Float && wide(each.second.spec);
       });
-  return sixteen ? kSixteenBitOpset : kPerChannelOpset;
+  return sixteen ? lower::kSixteenBitOpset : lower::kPerChannelOpset;
 }
-
-}  // namespace
-}  // namespace lower
 
 Model insert_qdq(const Model& model, const QuantPlan& plan, const QuantSolution& solution) {
   if (plan.nodes.size() != model.graph.nodes.size()) {
@@ -284,7 +285,7 @@ Model insert_qdq(const Model& model, const QuantPlan& plan, const QuantSolution&
   settle(model, plan, settled);
   Model result = model;
   lower::Writer(result, model.graph, plan, settled).run();
-  const std::int64_t opset = lower::needed_opset(plan);
+  const std::int64_t opset = needed_opset(plan);
   if (result.opset() < opset) lift_opset(result, opset);
   infer_types(result);
   verify(result);

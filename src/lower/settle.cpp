@@ -88,7 +88,8 @@ void make_room_for_bias(const Graph& graph, const Node& node, double input_scale
 }  // namespace
 }  // namespace lower
 
-void settle(const Model& model, const QuantPlan& plan, QuantSolution& solution) {
+std::vector<CoarserLayer> settle(const Model& model, const QuantPlan& plan,
+                                 QuantSolution& solution) {
   using namespace lower;
   const Graph& graph = model.graph;
   for (const auto& [name, value] : plan.values) {
@@ -101,15 +102,15 @@ void settle(const Model& model, const QuantPlan& plan, QuantSolution& solution) 
     if (source != solution.values.end()) solution.values[name] = source->second;
   }
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    if (!plan.nodes[i].quantize_bias) continue;
-    const auto id = static_cast<NodeId>(i);
     const Node& node = graph.nodes[i];
+    if (!plan.nodes[i].quantize_bias || node.input(2) == kNoValue) continue;
+    const auto id = static_cast<NodeId>(i);
     const auto weight = solution.weights.find({id, 1});
     if (weight == solution.weights.end()) continue;
     const QuantParams& input = value_grid(plan, solution, graph[node.inputs[0]].name);
     make_room_for_bias(graph, node, static_cast<double>(input.scale[0]), weight->second);
   }
-  avoid_saturation(model, plan, solution);
+  return avoid_saturation(model, plan, solution);
 }
 
 }  // namespace quench

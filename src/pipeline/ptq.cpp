@@ -68,7 +68,7 @@ PTQ::PTQ(QuantConfig config, Context context)
 
 ObservedModel PTQ::quantize(const Model& model) const {
   Model prepared = prepare_for_quantization(model);
-  QuantPlan plan = make_plan(prepared, config_);
+  QuantPlan plan = make_final_plan(prepared, config_);
   calibrate::check_observers(plan, config_.custom_observers);
   QuantizeReport decisions;
   note_decisions(prepared, plan, decisions);

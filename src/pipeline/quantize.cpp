@@ -3,14 +3,12 @@
 #include "quench/quantize.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "base/file.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
 #include "calibrate/tally.h"
-#include "passes/run.h"
 #include "pipeline/quantize_job.h"
 #include "pipeline/quantize_steps.h"
 #include "pipeline/small_layers.h"
@@ -41,7 +39,7 @@ Job start(const std::string& model_path, const QuantizeOptions& options, const C
   Model model = load(model_path);
   set_input_shapes(model, options.input_shapes);
   job.model = prepare_for_quantization(std::move(model));
-  job.plan = make_plan(job.model, without_small_layers(job.model.graph, options));
+  job.plan = make_final_plan(job.model, without_small_layers(job.model.graph, options));
   // A wrong name is reported before the data are read.
   calibrate::check_observers(job.plan, options.config.custom_observers);
   if (!options.data.path.empty()) {
@@ -74,15 +72,6 @@ void gather(Job& job, const QuantizeOptions& options, const Context& context) {
 }
 
 }  // namespace
-
-Model prepare_for_quantization(Model model) {
-  constexpr std::array<std::string_view, 4> kPasses = {"inline_functions", "lift_constants",
-                                                       "remove_identity", "fold_batchnorm"};
-  infer_types(model);
-  passes::run(model, kPasses, {});
-  infer_types(model);
-  return model;
-}
 
 void calibrate_model(const std::string& model_path, const std::string& statistics_path,
                      const QuantizeOptions& options, const Context& context) {
@@ -121,6 +110,8 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
   }
   job.solution =
       calibrate::solve(job.model, job.plan, job.statistics, options.config.custom_observers);
+  // From here on the grids are those that are written.
+  report.coarser_layers = settle(job.model, job.plan, job.solution);
   Model quantised = with_biases(job, judge, options, context, report);
   report.outputs = judge.scores(quantised);
   if (options.qoperator) quantised = to_qoperator(quantised);

@@ -6,6 +6,8 @@
 
 namespace quench {
 
+/// The plan of a prepared model, which is lifted to the operator version that the plan needs.
+QuantPlan make_final_plan(Model& model, const QuantConfig& config);
 /// The values whose grids come from statistics.
 std::vector<std::string> observed_values(const QuantPlan& plan);
 /// Counts what the plan decided, and lists what stays in float.

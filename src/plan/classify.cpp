@@ -89,8 +89,8 @@ NodePlan classify(const Job& job, const Node& node) {
     return in_float(std::move(reason));
   }
   NodePlan result{.kind = op->kind};
-  result.quantize_bias = job.target.quantize_bias && is_layer(node) && node.op_type != "MatMul" &&
-                         node.input(2) != kNoValue;
+  // Also where there is none yet: correcting errors may give it one.
+  result.quantize_bias = job.target.quantize_bias && is_layer(node) && node.op_type != "MatMul";
   return result;
 }
 

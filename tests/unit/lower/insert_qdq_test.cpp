@@ -48,6 +48,16 @@ TEST(InsertQdq, BiasIsInt32OnTheGridOfTheProducts) {
   EXPECT_NEAR(static_cast<float>(integers.data<std::int32_t>()[1]) * bias[1], -1, bias[1]);
 }
 
+TEST(InsertQdq, ABiasThatCameAfterThePlanIsInt32Too) {
+  Network net;
+  net.conv("x", "y", false).output("y");
+  const QuantPlan plan = net.plan();
+  net.numbers("late", {2}, {0.5F, -0.5F});
+  net.graph().nodes[0].inputs.push_back(net.id("late"));
+  const Model model = insert_qdq(net.model, plan, net.solve(plan));
+  EXPECT_EQ(model.graph.constant(model.graph.find("late_quantized"))->dtype(), DType::Int32);
+}
+
 TEST(InsertQdq, OneQAndADqForEachReader) {
   Network net;
   net.conv("x", "y").conv("y", "a").conv("y", "b").then("Add", {"a", "b"}, "sum");
