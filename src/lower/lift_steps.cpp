@@ -34,21 +34,46 @@ void upsample_9(Lifter& lifter, Node& node) {
 
 void upsample_10(Lifter& /*lifter*/, Node& node) { node.op_type = "Resize"; }
 
-/// Some scale makes the image smaller, and none makes it larger.
-bool shrinks(const Tensor* scales) {
-  if (scales == nullptr || scales->dtype() != DType::Float32) return false;
-  const auto numbers = scales->data<float>();
-  return std::ranges::any_of(numbers, [](float scale) { return scale < 1; }) &&
-         std::ranges::none_of(numbers, [](float scale) { return scale > 1; });
+/// The scales that make the image smaller, or those that make it larger; 1 for the other axes.
+std::vector<float> scales_of(std::span<const float> scales, bool shrinking) {
+  std::vector<float> result(scales.begin(), scales.end());
+  for (float& scale : result) {
+    if ((scale < 1) != shrinking) scale = 1;
+  }
+  return result;
 }
 
-/// It used to map pixels by their corners and to take the lower neighbour, or the upper one where
-/// the image shrinks; the latter is what runtimes do, the standard is silent.
-void resize_11(Lifter& lifter, Node& node) {
-  const bool upper = shrinks(lifter.graph().constant(node.input(1)));
-  if (node.inputs.size() == 2) node.inputs.insert(node.inputs.begin() + 1, kNoValue);
+void set_resize_mode(Node& node, bool upper) {
   node.set("coordinate_transformation_mode", std::string("asymmetric"));
   node.set("nearest_mode", std::string(upper ? "ceil" : "floor"));
+}
+
+/// It used to map pixels by their corners and to take the lower neighbour, or the upper one along
+/// axes that shrink; the latter is what runtimes do, the standard is silent. Now one mode holds for
+/// all axes, so an image that shrinks along some and grows along others takes two steps.
+void resize_11(Lifter& lifter, Node& node) {
+  const Tensor* constant = lifter.graph().constant(node.input(1));
+  if (node.inputs.size() == 2) node.inputs.insert(node.inputs.begin() + 1, kNoValue);
+  set_resize_mode(node, false);
+  if (constant == nullptr || constant->dtype() != DType::Float32) return;
+  const auto scales = constant->data<float>();
+  const auto shrinking = scales_of(scales, true);
+  const auto growing = scales_of(scales, false);
+  const auto changes = [](float scale) { return scale != 1; };
+  if (std::ranges::none_of(shrinking, changes)) return;
+  if (std::ranges::none_of(growing, changes)) {
+    set_resize_mode(node, true);
+    return;
+  }
+  if (node.get_string("mode", "nearest") != "nearest") return;
+  const Shape shape = {static_cast<std::int64_t>(scales.size())};
+  const std::string stem = lifter.graph()[node.outputs[0]].name;
+  Node first = node;
+  first.name.clear();
+  set_resize_mode(first, true);
+  lifter.set_input(first, 2, Tensor::of<float>(shape, shrinking), "shrinking_scales");
+  node.inputs[0] = lifter.before(std::move(first), stem + "_shrunk");
+  lifter.set_input(node, 2, Tensor::of<float>(shape, growing), "growing_scales");
 }
 
 void slice_10(Lifter& lifter, Node& node) {

@@ -78,7 +78,8 @@ bool gelu_tanh(const Rewriter& rewriter, Matcher& match, double scale, ValueId x
   return cubic != kNoValue && is_cubic_term(rewriter, match, cubic, x);
 }
 
-bool try_one(Rewriter& rewriter, NodeId root, Test test, std::size_t x) {
+/// An operator of `domain` in the place of the pattern, if it is there with factor `x` first.
+bool try_one(Rewriter& rewriter, NodeId root, Test test, std::size_t x, std::string_view domain) {
   Matcher match(rewriter);
   const Product product = match.product_at(root);
   if (product.factors.size() != 2 || product.factors[0] == kNoValue ||
@@ -86,7 +87,7 @@ bool try_one(Rewriter& rewriter, NodeId root, Test test, std::size_t x) {
     return false;
   }
   Node fused;
-  fused.domain = kEngineDomain;  // the model's opset may be older than the operator
+  fused.domain = domain;
   fused.name = rewriter.node(root).name;
   fused.inputs = {product.factors[x]};
   fused.outputs = rewriter.node(root).outputs;
@@ -97,13 +98,50 @@ bool try_one(Rewriter& rewriter, NodeId root, Test test, std::size_t x) {
   return true;
 }
 
+bool try_both(Rewriter& rewriter, NodeId root, Test test, std::string_view domain) {
+  return try_one(rewriter, root, test, 0, domain) || try_one(rewriter, root, test, 1, domain);
+}
+
+/// Clip(x + 3, 0, 6) / 6.
+bool join_hard_sigmoid(Rewriter& rewriter, NodeId root) {
+  Matcher match(rewriter);
+  const Product product = match.product_at(root);
+  if (!product.is(1.0 / 6, 1) || product.factors[0] == kNoValue) return false;
+  const Node* clip = match.inner(product.factors[0], "Clip");
+  const auto bounds = clip == nullptr ? std::nullopt : clip_bounds(rewriter, *clip);
+  if (!bounds || bounds->first != 0 || !near(bounds->second, 6)) return false;
+  const ValueId x = match.plus(clip->input(0), 3);
+  if (x == kNoValue) return false;
+  Node joined;
+  joined.op_type = "HardSigmoid";
+  joined.name = rewriter.node(root).name;
+  joined.inputs = {x};
+  joined.outputs = rewriter.node(root).outputs;
+  joined.set("alpha", 1.0F / 6);
+  joined.set("beta", 0.5F);
+  rewriter.replace(root, std::move(joined), match.taken());
+  return true;
+}
+
+bool is_product(const Rewriter& rewriter, NodeId root) {
+  if (rewriter.opset() < 7) return false;  // broadcasting was an attribute
+  return rewriter.as(root, "Mul") != nullptr || rewriter.as(root, "Div") != nullptr;
+}
+
 }  // namespace
 
+bool join_hard_gate(Rewriter& rewriter, NodeId root) {
+  constexpr std::int64_t kHasHardSwish = 14;
+  if (!is_product(rewriter, root) || rewriter.opset() < kHasHardSwish) return false;
+  return try_both(rewriter, root, hard_swish, "") ||
+         try_both(rewriter, root, hard_swish_by_clip, "") || join_hard_sigmoid(rewriter, root);
+}
+
 bool fuse_gate(Rewriter& rewriter, NodeId root) {
-  if (rewriter.opset() < 7) return false;  // broadcasting was an attribute
-  if (rewriter.as(root, "Mul") == nullptr && rewriter.as(root, "Div") == nullptr) return false;
+  if (!is_product(rewriter, root)) return false;
   for (const Test test : {swish, hard_swish, hard_swish_by_clip, gelu, gelu_tanh}) {
-    if (try_one(rewriter, root, test, 0) || try_one(rewriter, root, test, 1)) return true;
+    // The model's opset may be older than the operator, hence the engine's domain.
+    if (try_both(rewriter, root, test, kEngineDomain)) return true;
   }
   return false;
 }

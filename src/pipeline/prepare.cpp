@@ -10,19 +10,30 @@ namespace {
 
 /// The least that every target needs: DequantizeLinear with an axis.
 constexpr std::int64_t kLeastOpset = 13;
+constexpr std::int64_t kHardSwishOpset = 14;
+
+/// HardSwish that is written out as one node: runtimes then read it from integers once.
+Model with_hard_gates(Model model) {
+  constexpr std::array<std::string_view, 1> kJoin = {"join_hard_gates"};
+  Model lifted = model;
+  lift_opset(lifted, kHardSwishOpset);
+  return passes::run(lifted, kJoin, {}).changes > 0 ? lifted : model;
+}
 
 }  // namespace
 
 Model prepare_for_quantization(Model model) {
-  constexpr std::array<std::string_view, 3> kTidy = {"inline_functions", "lift_constants",
-                                                     "remove_identity"};
-  constexpr std::array<std::string_view, 1> kFold = {"fold_batchnorm"};
+  constexpr std::array<std::string_view, 4> kTidy = {"inline_functions", "lift_constants",
+                                                     "remove_identity", "fold_casts"};
+  constexpr std::array<std::string_view, 3> kFold = {"fold_batchnorm", "fold_prescale",
+                                                     "matmul_to_gemm"};
   infer_types(model);
   passes::run(model, kTidy, {});
   // Before anything is planned: nodes that lifting adds must be part of the plan.
   lift_opset(model, kLeastOpset);
   infer_types(model);
   passes::run(model, kFold, {});
+  model = with_hard_gates(std::move(model));
   infer_types(model);
   return model;
 }

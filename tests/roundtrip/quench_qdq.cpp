@@ -11,29 +11,14 @@
 #include <iostream>
 #include <string>
 
-#include "passes/run.h"
 #include "quench/error.h"
 #include "quench/lower.h"
 #include "quench/quant_config.h"
+#include "quench/quantize.h"
 
 namespace {
 
 using namespace quench;
-
-constexpr std::int64_t kOpset = 13;
-
-Model prepared(const std::string& path) {
-  Model model = load(path);
-  const std::vector<std::string_view> tidy = {"inline_functions", "lift_constants",
-                                              "remove_identity"};
-  passes::run(model, tidy, {});
-  lift_opset(model, kOpset);
-  infer_types(model);
-  const std::vector<std::string_view> fold = {"fold_batchnorm"};
-  passes::run(model, fold, {});
-  infer_types(model);
-  return model;
-}
 
 QuantConfig config_for(const std::string& target) {
   QuantConfig config;
@@ -98,7 +83,7 @@ QuantSolution solve(const Model& model, const QuantPlan& plan, const std::string
 
 int run(const std::vector<std::string>& words) {
   const std::string& verb = words.at(0);
-  if (verb == "prepare") save(prepared(words.at(1)), words.at(2));
+  if (verb == "prepare") save(prepare_for_quantization(load(words.at(1))), words.at(2));
   if (verb == "lift") {
     Model model = load(words.at(1));
     lift_opset(model, std::stoll(words.at(3)));

@@ -63,6 +63,22 @@ TEST(LiftOpset, UpsampleBecomesResize) {
   EXPECT_EQ(net.graph().nodes[0].get_string("coordinate_transformation_mode", ""), "asymmetric");
 }
 
+TEST(LiftOpset, ResizeThatShrinksAndGrowsTakesTwoSteps) {
+  Builder net = image(10);
+  net.numbers("scales", {4}, {1, 1, 0.5F, 2});
+  net.node("Resize", {"x", "scales"}, {"y"}).set("mode", std::string("nearest"));
+  net.output("y");
+  lift_opset(net.model, 13);
+  ASSERT_EQ(net.text(),
+            "Resize(x,_,y_shrinking_scales)->y_shrunk Resize(y_shrunk,_,y_growing_scales)->y");
+  const Graph& graph = net.graph();
+  EXPECT_EQ(graph.nodes[0].get_string("nearest_mode", ""), "ceil");
+  EXPECT_EQ(graph.nodes[1].get_string("nearest_mode", ""), "floor");
+  EXPECT_EQ(to_float(*graph.constant(graph.nodes[0].inputs[2])),
+            (std::vector<float>{1, 1, 0.5F, 1}));
+  EXPECT_EQ(to_float(*graph.constant(graph.nodes[1].inputs[2])), (std::vector<float>{1, 1, 1, 2}));
+}
+
 TEST(LiftOpset, SliceSplitAndPadGetInputs) {
   Builder net = image(9);
   Node& slice = net.node("Slice", {"x"}, {"a"});
