@@ -25,15 +25,16 @@ Model with_hard_gates(Model model) {
 Model prepare_for_quantization(Model model) {
   constexpr std::array<std::string_view, 4> kTidy = {"inline_functions", "lift_constants",
                                                      "remove_identity", "fold_casts"};
-  constexpr std::array<std::string_view, 3> kFold = {"fold_batchnorm", "fold_prescale",
-                                                     "matmul_to_gemm"};
+  constexpr std::array<std::string_view, 1> kFold = {"fold_batchnorm"};
+  constexpr std::array<std::string_view, 1> kFinish = {"matmul_to_gemm"};
   infer_types(model);
   passes::run(model, kTidy, {});
   // Before anything is planned: nodes that lifting adds must be part of the plan.
   lift_opset(model, kLeastOpset);
   infer_types(model);
   passes::run(model, kFold, {});
-  model = with_hard_gates(std::move(model));
+  model = with_hard_gates(std::move(model));  // before their last factor is folded
+  passes::run(model, kFinish, {});
   infer_types(model);
   return model;
 }

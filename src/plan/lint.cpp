@@ -60,13 +60,24 @@ class Linter {
     if (op->kind == NodePlan::Kind::Float) return std::string(op->reason);
     if (op->kind == NodePlan::Kind::PassThrough) return refuse_mover(node);
     if (target_.refuse != nullptr) {
-      if (std::string reason = target_.refuse(graph_, node); !reason.empty()) return reason;
+      if (std::string reason = target_.refuse(graph_, before_lowering(node)); !reason.empty()) {
+        return reason;
+      }
     }
     if (std::string reason = refuse_inputs(node); !reason.empty()) return reason;
     if (std::string reason = refuse_bias(node); !reason.empty()) return reason;
     if (!target_.quantize_outputs) return "";
     if (op->float_output) return refuse_float_output(node);
     return refuse_output(node);
+  }
+
+  /// The node with its stored integers as weights: they have the shape that the float ones had.
+  Node before_lowering(Node node) const {
+    for (ValueId& input : node.inputs) {
+      const Node* dq = producer(input);
+      if (is_dq(dq) && graph_.constant(dq->input(0)) != nullptr) input = dq->input(0);
+    }
+    return node;
   }
 
   DType integer_type(const Node& q) const { return plan::integer_type(graph_, q); }
