@@ -46,7 +46,7 @@ class PTQ {
 
   /// Plans the quantisation and opens a session that observes. A name in the configuration that
   /// matches nothing is an Error that suggests the nearest.
-  ObservedModel quantize(const Model& model) const;
+  ObservedModel quantize(const Model& model, const FuseOptions& fuse = {}) const;
   /// The model with its Q/DQ nodes; `observed` may go on observing.
   Model convert(const ObservedModel& observed) const;
   const QuantConfig& config() const noexcept { return config_; }

@@ -80,7 +80,7 @@ struct QuantizeReport {
   std::int64_t bytes_before = 0;
   std::int64_t bytes_after = 0;
   std::size_t corrected_layers = 0;
-  std::size_t equalized_groups = 0;   ///< sets of values whose channels were scaled
+  std::size_t equalized_groups = 0;          ///< sets of values whose channels were scaled
   std::vector<CoarserLayer> coarser_layers;  ///< for processors without VNNI
   std::vector<OutputScores> outputs;  ///< against the float model, on samples not calibrated with
   std::vector<LayerScore> layers;     ///< of integer nodes, in the order in which they run
@@ -95,9 +95,18 @@ struct QuantizeReport {
 QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
                         const QuantizeOptions& options, const Context& context = {});
 
+/// What is folded into the layer before it, as PaddleSlim's `fuse` and `fuse_list` say.
+struct FuseOptions {
+  bool fuse = true;
+  /// Chains of node names, a layer and what reads it (BatchNormalization, Mul, Add): only these are
+  /// folded. Empty: all that can be.
+  std::vector<std::vector<std::string>> fuse_list;
+};
+
 /// The model that quantisation works on: functions inlined, constants lifted, operators raised to
-/// the version that every target needs, BatchNorm folded, types inferred.
-Model prepare_for_quantization(Model model);
+/// the version that every target needs, BatchNorm folded, types inferred. A name of the fuse list
+/// that there is not, or a chain that is none, is an Error(BadConfig).
+Model prepare_for_quantization(Model model, const FuseOptions& fuse = {});
 
 /// `base` with the settings of a converter_lite INI file laid over it. A section or key that is not
 /// known, or an ill-typed value, is an Error(BadConfig) that opens with "path:line: ".

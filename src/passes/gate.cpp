@@ -78,8 +78,7 @@ bool gelu_tanh(const Rewriter& rewriter, Matcher& match, double scale, ValueId x
   return cubic != kNoValue && is_cubic_term(rewriter, match, cubic, x);
 }
 
-/// An operator of `domain` in the place of the pattern, if it is there with factor `x` first.
-bool try_one(Rewriter& rewriter, NodeId root, Test test, std::size_t x, std::string_view domain) {
+bool try_one(Rewriter& rewriter, NodeId root, Test test, std::size_t x) {
   Matcher match(rewriter);
   const Product product = match.product_at(root);
   if (product.factors.size() != 2 || product.factors[0] == kNoValue ||
@@ -87,7 +86,7 @@ bool try_one(Rewriter& rewriter, NodeId root, Test test, std::size_t x, std::str
     return false;
   }
   Node fused;
-  fused.domain = domain;
+  fused.domain = kEngineDomain;  // the model's opset may be older than the operator
   fused.name = rewriter.node(root).name;
   fused.inputs = {product.factors[x]};
   fused.outputs = rewriter.node(root).outputs;
@@ -98,8 +97,15 @@ bool try_one(Rewriter& rewriter, NodeId root, Test test, std::size_t x, std::str
   return true;
 }
 
-bool try_both(Rewriter& rewriter, NodeId root, Test test, std::string_view domain) {
-  return try_one(rewriter, root, test, 0, domain) || try_one(rewriter, root, test, 1, domain);
+Node hard_sigmoid(ValueId x, const Node& in_place_of) {
+  Node node;
+  node.op_type = "HardSigmoid";
+  node.name = in_place_of.name;
+  node.inputs = {x};
+  node.outputs = in_place_of.outputs;
+  node.set("alpha", 1.0F / 6);
+  node.set("beta", 0.5F);
+  return node;
 }
 
 /// Clip(x + 3, 0, 6) / 6.
@@ -112,14 +118,32 @@ bool join_hard_sigmoid(Rewriter& rewriter, NodeId root) {
   if (!bounds || bounds->first != 0 || !near(bounds->second, 6)) return false;
   const ValueId x = match.plus(clip->input(0), 3);
   if (x == kNoValue) return false;
-  Node joined;
-  joined.op_type = "HardSigmoid";
-  joined.name = rewriter.node(root).name;
-  joined.inputs = {x};
-  joined.outputs = rewriter.node(root).outputs;
-  joined.set("alpha", 1.0F / 6);
-  joined.set("beta", 0.5F);
-  rewriter.replace(root, std::move(joined), match.taken());
+  rewriter.replace(root, hard_sigmoid(x, rewriter.node(root)), match.taken());
+  return true;
+}
+
+/// x * Clip(x + 3, 0, 6) / 6 as x * HardSigmoid(x): the gate takes the place of the Clip.
+bool join_hard_swish(Rewriter& rewriter, NodeId root, std::size_t first) {
+  Matcher match(rewriter);
+  const Product product = match.product_at(root);
+  if (product.factors.size() != 2) return false;
+  const ValueId x = product.factors[first];
+  const ValueId gate = product.factors[1 - first];
+  Node unused;
+  if (x == kNoValue || gate == kNoValue ||
+      !hard_swish_by_clip(rewriter, match, product.scale, x, gate, unused)) {
+    return false;
+  }
+  const NodeId clip = rewriter.maker(gate);
+  std::vector<NodeId> dead = match.taken();
+  std::erase(dead, clip);
+  Node product_node;
+  product_node.op_type = "Mul";
+  product_node.name = rewriter.node(root).name;
+  product_node.inputs = {x, gate};
+  product_node.outputs = rewriter.node(root).outputs;
+  rewriter.replace(clip, hard_sigmoid(x, rewriter.node(clip)));
+  rewriter.replace(root, std::move(product_node), dead);
   return true;
 }
 
@@ -131,17 +155,15 @@ bool is_product(const Rewriter& rewriter, NodeId root) {
 }  // namespace
 
 bool join_hard_gate(Rewriter& rewriter, NodeId root) {
-  constexpr std::int64_t kHasHardSwish = 14;
-  if (!is_product(rewriter, root) || rewriter.opset() < kHasHardSwish) return false;
-  return try_both(rewriter, root, hard_swish, "") ||
-         try_both(rewriter, root, hard_swish_by_clip, "") || join_hard_sigmoid(rewriter, root);
+  if (!is_product(rewriter, root)) return false;
+  return join_hard_swish(rewriter, root, 0) || join_hard_swish(rewriter, root, 1) ||
+         join_hard_sigmoid(rewriter, root);
 }
 
 bool fuse_gate(Rewriter& rewriter, NodeId root) {
   if (!is_product(rewriter, root)) return false;
   for (const Test test : {swish, hard_swish, hard_swish_by_clip, gelu, gelu_tanh}) {
-    // The model's opset may be older than the operator, hence the engine's domain.
-    if (try_both(rewriter, root, test, kEngineDomain)) return true;
+    if (try_one(rewriter, root, test, 0) || try_one(rewriter, root, test, 1)) return true;
   }
   return false;
 }

@@ -9,7 +9,7 @@ namespace quench::passes {
 
 /// x * Sigmoid(x), x * HardSigmoid(x), x * Clip(x + 3, 0, 6) / 6, both forms of Gelu.
 bool fuse_gate(Rewriter& rewriter, NodeId root);
-/// HardSwish and HardSigmoid written out, as ONNX's own operators; needs opset 14.
+/// Clip(x + 3, 0, 6) / 6, alone or as the factor of x, as HardSigmoid.
 bool join_hard_gate(Rewriter& rewriter, NodeId root);
 /// (x - mean) / sqrt(variance + epsilon) * scale + bias over the last axis.
 bool fuse_layer_norm(Rewriter& rewriter, NodeId root);

@@ -1,40 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graph as plans, statistics and the written file see it: one graph for all of them.
+#include <algorithm>
 #include <array>
+#include <set>
 
+#include "base/format.h"
+#include "base/nearest.h"
 #include "passes/run.h"
 #include "pipeline/quantize_steps.h"
+#include "plan/facts.h"
 
 namespace quench {
 namespace {
 
 /// The least that every target needs: DequantizeLinear with an axis.
 constexpr std::int64_t kLeastOpset = 13;
-constexpr std::int64_t kHardSwishOpset = 14;
 
-/// HardSwish that is written out as one node: runtimes then read it from integers once.
-Model with_hard_gates(Model model) {
-  constexpr std::array<std::string_view, 1> kJoin = {"join_hard_gates"};
-  Model lifted = model;
-  lift_opset(lifted, kHardSwishOpset);
-  return passes::run(lifted, kJoin, {}).changes > 0 ? lifted : model;
+const Node& named(const Graph& graph, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes) {
+    names.push_back(plan::key_of(graph, node));
+    if (names.back() == name) return node;
+  }
+  fail(ErrorKind::BadConfig, "fuse_list names '{}', but no node is called that{}", name,
+       did_you_mean(name, names));
+}
+
+/// The values that must survive so that only the listed chains are folded.
+passes::PassOptions only_listed(const Graph& graph, const FuseOptions& fuse) {
+  passes::PassOptions options;
+  std::set<std::string> first;
+  for (const auto& chain : fuse.fuse_list) {
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      const Node& node = named(graph, chain[i]);
+      if (i == 0) first.insert(chain[i]);
+      const bool linked =
+          i == 0 || std::ranges::count(node.inputs, named(graph, chain[i - 1]).outputs[0]) != 0;
+      if (!linked) {
+        fail(ErrorKind::BadConfig, "fuse_list: '{}' does not read what '{}' makes", chain[i],
+             chain[i - 1]);
+      }
+      if (i + 1 == chain.size()) options.keep.insert(graph[node.outputs[0]].name);
+    }
+  }
+  for (const Node& node : graph.nodes) {
+    if (!plan::is_layer(node) || first.contains(plan::key_of(graph, node))) continue;
+    options.keep.insert(graph[node.outputs[0]].name);
+  }
+  return options;
+}
+
+void fold(Model& model, const FuseOptions& fuse) {
+  constexpr std::array<std::string_view, 1> kFold = {"fold_batchnorm"};
+  if (!fuse.fuse) return;
+  const bool all = fuse.fuse_list.empty();
+  passes::run(model, kFold, all ? passes::PassOptions{} : only_listed(model.graph, fuse));
 }
 
 }  // namespace
 
-Model prepare_for_quantization(Model model) {
+Model prepare_for_quantization(Model model, const FuseOptions& fuse) {
   constexpr std::array<std::string_view, 4> kTidy = {"inline_functions", "lift_constants",
                                                      "remove_identity", "fold_casts"};
-  constexpr std::array<std::string_view, 1> kFold = {"fold_batchnorm"};
-  constexpr std::array<std::string_view, 1> kFinish = {"matmul_to_gemm"};
+  constexpr std::array<std::string_view, 2> kForms = {"join_hard_gates", "matmul_to_gemm"};
   infer_types(model);
   passes::run(model, kTidy, {});
   // Before anything is planned: nodes that lifting adds must be part of the plan.
   lift_opset(model, kLeastOpset);
   infer_types(model);
-  passes::run(model, kFold, {});
-  model = with_hard_gates(std::move(model));  // before their last factor is folded
-  passes::run(model, kFinish, {});
+  fold(model, fuse);
+  passes::run(model, kForms, {});
   infer_types(model);
   return model;
 }

@@ -66,8 +66,8 @@ const std::vector<Value>& ObservedModel::inputs() const noexcept {
 PTQ::PTQ(QuantConfig config, Context context)
     : config_(std::move(config)), context_(std::move(context)) {}
 
-ObservedModel PTQ::quantize(const Model& model) const {
-  Model prepared = prepare_for_quantization(model);
+ObservedModel PTQ::quantize(const Model& model, const FuseOptions& fuse) const {
+  Model prepared = prepare_for_quantization(model, fuse);
   QuantPlan plan = make_final_plan(prepared, config_);
   calibrate::check_observers(plan, config_.custom_observers);
   QuantizeReport decisions;

@@ -142,6 +142,41 @@ TEST(SpecialModels, ALayerBehindQuantisedOnesIsQuantised) {
   EXPECT_TRUE(plan.values.contains("t"));
 }
 
+/// x -> conv a -> BatchNormalization b -> Mul m -> conv c.
+Network normalised() {
+  Network net;
+  net.conv("x", "a", false);
+  for (const char* name : {"scale", "shift", "mean", "variance"}) net.numbers(name, {2}, {1, 2});
+  net.then("BatchNormalization", {"a", "scale", "shift", "mean", "variance"}, "b");
+  net.number("two", 2).then("Mul", {"b", "two"}, "m").conv("m", "c").output("c");
+  return net;
+}
+
+std::string fused(const FuseOptions& fuse) {
+  const Model model = prepare_for_quantization(normalised().model, fuse);
+  std::string text;
+  for (const Node& node : model.graph.nodes) text += node.op_type + " ";
+  return text;
+}
+
+TEST(SpecialModels, FuseAndFuseListSayWhatIsFolded) {
+  EXPECT_EQ(fused({}), "Conv Conv ");
+  EXPECT_EQ(fused({.fuse = false}), "Conv BatchNormalization Mul Conv ");
+  EXPECT_EQ(fused({.fuse_list = {{"conv_a", "b"}}}), "Conv Mul Conv ");
+  EXPECT_EQ(fused({.fuse_list = {{"conv_a", "b", "m"}}}), "Conv Conv ");
+  EXPECT_EQ(fused({.fuse_list = {{"conv_c"}}}), "Conv BatchNormalization Mul Conv ");
+}
+
+TEST(SpecialModels, FuseListsThatAreWrongAreRefused) {
+  const auto [kind, text] = testing::error_of([] { fused({.fuse_list = {{"conv_aa", "b"}}}); });
+  EXPECT_EQ(kind, ErrorKind::BadConfig);
+  EXPECT_NE(text.find("did you mean 'conv_a'"), std::string::npos) << text;
+  EXPECT_EQ(testing::error_of([] {
+              fused({.fuse_list = {{"conv_a", "m"}}});
+            }).first,
+            ErrorKind::BadConfig);
+}
+
 TEST(SpecialModels, ConstantsListedAsInputsAreQuantised) {
   Network net;
   net.conv("x", "y").output("y");
