@@ -148,7 +148,8 @@ Network normalised() {
   net.conv("x", "a", false);
   for (const char* name : {"scale", "shift", "mean", "variance"}) net.numbers(name, {2}, {1, 2});
   net.then("BatchNormalization", {"a", "scale", "shift", "mean", "variance"}, "b");
-  net.number("two", 2).then("Mul", {"b", "two"}, "m").conv("m", "c").output("c");
+  net.number("two", 2);
+  net.then("Mul", {"b", "two"}, "m").conv("m", "c").output("c");
   return net;
 }
 

@@ -71,7 +71,7 @@ TEST(JoinHardGates, HardSwishInItsForms) {
   scaled_first.clip();
   scaled_first.node("Mul", {"c", "sixth"}, {"m"});
   scaled_first.node("Mul", {"m", "x"}, {"y"});
-  EXPECT_EQ(scaled_first.joined(), "HardSigmoid(x)->c Mul(x,c)->y");
+  EXPECT_EQ(scaled_first.joined(), "HardSigmoid(x)->m Mul(m,x)->y");
 }
 
 TEST(JoinHardGates, HardSigmoidByClip) {
