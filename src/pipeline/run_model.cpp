@@ -199,7 +199,8 @@ std::vector<RunValue> run_model(const std::string& model_path, const RunOptions&
   // Names, files and shapes are checked first: the engine takes longer to load.
   const std::vector<std::string> wanted = wanted_values(model.graph, options.taps);
   const TensorMap feeds = read_feeds(required_inputs(model.graph), options, context);
-  Session session(std::move(model), {.taps = options.taps, .dequantize = options.dequantize}, context);
+  Session session(std::move(model), {.taps = options.taps, .dequantize = options.dequantize},
+                  context);
   const TensorMap results = session.run(feeds, wanted);
   std::vector<RunValue> values;
   for (const std::string& name : wanted) values.push_back(describe(name, results.at(name)));
