@@ -94,7 +94,7 @@ void add_tuning_flags(CLI::App& app, QuantizeFlags& flags) {
   CLI::Option* leave =
       app.add_flag("--no-bias-correction", flags.no_bias_correction, "Leave biases as they are");
   app.add_option("--bias-correction", flags.bias_correction,
-                 "none, fast, full, or auto: full where a layer's SQNR is below 20 dB")
+                 "none, fast, full, or auto: full where a layer's SQNR is below 30 dB")
       ->check(CLI::IsMember({"none", "fast", "full", "auto"}))
       ->expected(0, 1)
       ->default_str("auto")

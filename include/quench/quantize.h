@@ -20,13 +20,13 @@ namespace quench {
 enum class BiasCorrection {
   Fast,  ///< from the rounding of weights and the mean of what each layer reads
   Full,  ///< layer by layer, each behind quantised and corrected ones
-  Auto,  ///< fast, and full where the SQNR of a layer is below 20 dB
+  Auto,  ///< fast, and full where the SQNR of a layer is below 30 dB
 };
 /// Whether channels between layers are scaled to fit one grid.
 enum class Equalization {
   Never,
   Always,
-  Auto,  ///< where held-out samples get nearer to the float model
+  Auto,  ///< with one grid a weight, and through gates: where held-out samples get nearer to float
 };
 
 /// How `quantize` works.

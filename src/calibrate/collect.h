@@ -36,4 +36,10 @@ void check_observers(const QuantPlan& plan, const CustomObservers& custom);
 QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
                     const CustomObservers& custom = {});
 
+/// Whether some value asks for the observer `auto`, which wants held-out samples.
+bool wants_held_out(const QuantPlan& plan);
+/// The plan with `auto` replaced, value by value, by the observer whose range, chosen from `seen`,
+/// makes the least error on `held_out`.
+QuantPlan settle_observers(QuantPlan plan, const StatisticMap& seen, const StatisticMap& held_out);
+
 }  // namespace quench::calibrate

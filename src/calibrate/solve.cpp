@@ -37,7 +37,26 @@ QuantParams solve_value(const std::string& name, const ValuePlan& plan,
   return choose_params(plan.spec, {observed_range(name, plan.spec, found->second, custom)});
 }
 
+bool is_auto(const ValuePlan& value) {
+  if (value.kind != ValuePlan::Kind::Observed) return false;
+  return value.spec.observer == "auto" || value.spec.observer == "best";
+}
+
 }  // namespace
+
+bool wants_held_out(const QuantPlan& plan) {
+  return std::ranges::any_of(plan.values, [](const auto& each) { return is_auto(each.second); });
+}
+
+QuantPlan settle_observers(QuantPlan plan, const StatisticMap& seen, const StatisticMap& held_out) {
+  for (auto& [name, value] : plan.values) {
+    const auto first = seen.find(name);
+    const auto second = held_out.find(name);
+    if (!is_auto(value) || first == seen.end() || second == held_out.end()) continue;
+    value.spec.observer = best_observer(first->second, second->second, value.spec).observer;
+  }
+  return plan;
+}
 
 void check_observers(const QuantPlan& plan, const CustomObservers& custom) {
   std::vector<std::string> own;

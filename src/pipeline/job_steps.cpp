@@ -80,9 +80,18 @@ void gather(Job& job, const QuantizeOptions& options, const Context& context) {
          "full quantisation needs samples to calibrate with: give --data, or "
          "--stats with a file of `quench calibrate`");
   }
-  job.statistics =
-      calibrate::collect(job.model, observed_values(job.plan), *job.source,
-                         {.batch = options.batch, .count = job.parts.calibrate}, context);
+  const auto collect = [&](std::int64_t first, std::int64_t count) {
+    return calibrate::collect(job.model, observed_values(job.plan), *job.source,
+                              {.batch = options.batch, .first = first, .count = count}, context);
+  };
+  const std::int64_t batch = run_size(*job.source, model_inputs(job.model.graph));
+  const std::int64_t held_out =
+      calibrate::wants_held_out(job.plan) ? job.parts.calibrate / 5 / batch * batch : 0;
+  job.statistics = collect(0, job.parts.calibrate - held_out);
+  if (held_out == 0) return;
+  const StatisticMap judging = collect(job.parts.calibrate - held_out, held_out);
+  job.plan = calibrate::settle_observers(std::move(job.plan), job.statistics, judging);
+  calibrate::append(job.statistics, judging);
 }
 
 }  // namespace quench

@@ -204,11 +204,30 @@ class Equalizer {
     return true;
   }
 
+  /// The constant of an Add, one number a channel from now on.
+  void scale_shift(NodeId id, std::size_t input, const Scales& scales) {
+    Graph& graph = model_.graph;
+    Node& add = graph.nodes[static_cast<std::size_t>(id)];
+    const Tensor& old = *graph.constant(add.inputs[input]);
+    const std::vector<float> numbers = to_float(old);
+    std::vector<float> shift(scales.size());
+    for (std::size_t c = 0; c < shift.size(); ++c) {
+      const float number = numbers[numbers.size() == 1 ? 0 : c];
+      shift[c] = static_cast<float>(static_cast<double>(number) / scales[c]);
+    }
+    Shape shape(graph[add.outputs[0]].type.shape->size(), 1);
+    shape[1] = static_cast<std::int64_t>(shift.size());
+    add.inputs[input] =
+        graph.add_constant(graph[add.inputs[input]].name,
+                           Tensor::of<float>(std::move(shape), std::span<const float>(shift)));
+  }
+
   bool apply(const ScaleGroup& group, const Scales& scales) {
     const std::vector<Node> before = model_.graph.nodes;
     bool done = true;
     for (const NodeId id : group.makers) done = done && scale_layer(id, scales, true);
     for (const NodeId id : group.readers) done = done && scale_layer(id, scales, false);
+    for (const auto& [id, input] : group.shifts) scale_shift(id, input, scales);
     if (!done) {
       model_.graph.nodes = before;
       return false;

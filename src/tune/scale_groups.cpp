@@ -111,7 +111,26 @@ class Finder {
     const auto bounds = plan::activation_bounds(graph(), node, model_.opset());
     if (node.op_type == "Clip" && bounds && bounds->min == 0) return node.input(0);
     if (node.op_type == "Flatten" && node.get_int("axis", 1) == 1) return flattened(node);
-    return node.op_type == "Mul" && node.domain.empty() ? gated(node) : kNoValue;
+    if (!node.domain.empty() || node.inputs.size() != 2) return kNoValue;
+    if (const std::size_t i = constant_input(node); i < 2) {
+      const bool known =
+          node.op_type == "Add" || node.op_type == "Mul" || (node.op_type == "Div" && i == 1);
+      return known ? node.inputs[1 - i] : kNoValue;
+    }
+    return node.op_type == "Mul" ? gated(node) : kNoValue;
+  }
+
+  /// Which of two inputs is one number, or one a channel; 2: none.
+  std::size_t constant_input(const Node& node) const {
+    for (const std::size_t i : {0U, 1U}) {
+      const Tensor* constant = graph().constant(node.input(i));
+      const auto& shape = graph()[node.outputs[0]].type.shape;
+      if (constant == nullptr || constant->dtype() != DType::Float32 || !shape) continue;
+      const passes::Channels wanted{.count = channels(node.outputs[0]),
+                                    .rank = static_cast<std::int64_t>(shape->size())};
+      if (wanted.count > 0 && passes::per_channel(*constant, wanted)) return i;
+    }
+    return 2;
   }
 
   /// The input of a Flatten of [N, C, 1, 1].
@@ -184,6 +203,8 @@ class Finder {
       }
     } else if (is_gate(node) && in != nullptr) {
       in->gates.push_back(id);
+    } else if (node.op_type == "Add" && out != nullptr && constant_input(node) < 2) {
+      out->shifts.emplace_back(id, constant_input(node));
     } else if (node.op_type == "Clip" && in != nullptr) {
       const auto bounds = plan::activation_bounds(graph(), node, model_.opset());
       if (bounds) in->ceiling = std::min(in->ceiling, bounds->max);

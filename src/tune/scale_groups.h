@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "quench/model.h"
@@ -16,6 +17,8 @@ struct ScaleGroup {
   std::vector<NodeId> makers;   ///< layers: their output channels are divided
   std::vector<NodeId> readers;  ///< layers: their input channels are multiplied
   std::vector<NodeId> gates;    ///< HardSigmoid, Sigmoid: they read the value multiplied again
+  /// Add nodes and which input is the constant: it is divided too.
+  std::vector<std::pair<NodeId, std::size_t>> shifts;
   std::int64_t channels = 0;
   /// The upper bound of a Clip(0, bound) among the nodes: what is scaled must stay below it.
   double ceiling = std::numeric_limits<double>::infinity();
