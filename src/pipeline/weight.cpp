@@ -86,8 +86,8 @@ QuantizeReport quantize_weights(const std::string& model_path, const std::string
   if (options.weight.bits == 0) choose_mixed_bits(model, options, context, items);
   WeightSamples samples(model, options, context);
   Moments moments = look_at_inputs(samples, items, options);
+  note_origin(model, options, origin);  // replaces every note: those of the items come after
   write_items(model, items, moments, context, report);
-  note_origin(model, options, origin);
   save(model, out_path);
   samples.judge(model, report);
   report.bytes_after = bytes_on_disk(out_path, model);

@@ -115,7 +115,7 @@ std::size_t correct_biases(Model& model, const QuantPlan& plan, const QuantSolut
   Model shifting = insert_qdq(model, plan, solution);
   for (const BiasLayer& layer : layers) add_shift(shifting, layer);
   Session measured(measuring(model, layers), {}, context);
-  Session shifted(std::move(shifting), {}, context);
+  Session shifted(std::move(shifting), {.integer = false}, context);
   const std::vector<std::string> means = names_of(layers, mean_name);
   const std::vector<std::string> shifts = names_of(layers, shift_name);
   std::vector<std::vector<double>> sums(layers.size());

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "quench/error.h"
 #include "quench/session.h"
 
 namespace quench::testing {
