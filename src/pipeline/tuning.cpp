@@ -58,6 +58,7 @@ class BiasTuner {
 
   Candidate run() const {
     Candidate best = judged(job_.model, 0);
+    const double uncorrected = best.sqnr;
     if (!options_.bias_correction || !job_.source || job_.parts.calibrate == 0) return best;
     if (options_.correction != BiasCorrection::Full) {
       Model biased = job_.model;
@@ -70,6 +71,9 @@ class BiasTuner {
       Model biased = job_.model;
       const std::size_t layers = tune::correct_biases(biased, job_.plan, job_.solution,
                                                       read_runs(job_, 0, count, count), context_);
+      // Where a layer is poor the full correction is preferred to the fast one: it mends the means
+      // that layers before it have moved. It must only be better than none.
+      best.sqnr = uncorrected;
       keep_better(best, judged(biased, layers));
     }
     return best;

@@ -84,7 +84,7 @@ std::optional<Kernel> make_integer_conv_transpose(const OpContext& context) {
   if (!fits) return std::nullopt;
   Ints extra = node.get_ints("output_padding");
   extra.resize(2, 0);
-  // oneDNN 2.6 gives wrong sums for other forms where taps fall off the border.
+  // Our use of oneDNN 2.6 for other forms failed where taps fall off the border.
   if (!is_tiled(attributes->window, extra, weight)) return std::nullopt;
   const auto source = take_grid(context, 1, 2, context.input_dtype(0));
   if (!source) return std::nullopt;
