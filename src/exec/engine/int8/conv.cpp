@@ -35,14 +35,14 @@ class IntegerConv {
         IntegerWeights(plain, {grouped(shape_, attributes_.groups), memory::data_type::s8, layout});
     bias_ = sums_bias(bias, tail_.sum_scales, weights.sums, 0);
     shifted_bias_ = sums_bias(bias, tail_.sum_scales, weights.sums, source.zero);
-    if (attributes_.rank == 1) pad_to_2d();
+    if (attributes_.rank == 1) pad_to_2d(attributes_.window);
   }
 
   void operator()(Call& call) {
     const at::Tensor& given = call.in(0);
     const at::Tensor src = to_2d(given).contiguous(kNhwc);
     check(src);
-    const Ints shape = output_shape(src);
+    const Ints shape = convolved_shape(attributes_.window, src.sizes(), shape_);
     at::Tensor dst;
     if (given.dim() == 4) {
       dst = integer_destination(call, tail_, shape, kNhwc);
@@ -61,14 +61,6 @@ class IntegerConv {
   }
 
  private:
-  void pad_to_2d() {
-    Window& window = attributes_.window;
-    window.kernel.insert(window.kernel.begin(), 1);
-    window.strides.insert(window.strides.begin(), 1);
-    window.dilations.insert(window.dilations.begin(), 1);
-    window.pads = {0, window.pads[0], 0, window.pads[1]};
-  }
-
   void check(const at::Tensor& src) const {
     const std::int64_t channels = shape_[1] * attributes_.groups;
     if (src.dim() != 4 || src.size(1) != channels || src.scalar_type() != source_.type) {
@@ -79,22 +71,6 @@ class IntegerConv {
 
   Ints pads(const at::Tensor& src) const {
     return attributes_.window.pads_for(src.sizes().slice(2), {shape_[2], shape_[3]});
-  }
-
-  Ints output_shape(const at::Tensor& src) const {
-    const Window& window = attributes_.window;
-    const Ints pad = pads(src);
-    Ints shape = {src.size(0), shape_[0]};
-    for (std::size_t i = 0; i < 2; ++i) {
-      const std::int64_t extent = (shape_[2 + i] - 1) * window.dilations[i] + 1;
-      const std::int64_t room = src.size(static_cast<std::int64_t>(2 + i)) + pad[i] + pad[2 + i];
-      if (room < extent) {
-        fail(ErrorKind::BadData, "an input of shape {} is smaller than the kernel",
-             to_string(src.sizes().vec()));
-      }
-      shape.push_back((room - extent) / window.strides[i] + 1);
-    }
-    return shape;
   }
 
   Plan make_plan(const at::Tensor& src, const Ints& dst_shape) {

@@ -86,6 +86,28 @@ at::Tensor convolve_transposed(const at::Tensor& x, const at::Tensor& weight,
 
 }  // namespace
 
+void pad_to_2d(Window& window) {
+  window.kernel.insert(window.kernel.begin(), 1);
+  window.strides.insert(window.strides.begin(), 1);
+  window.dilations.insert(window.dilations.begin(), 1);
+  window.pads = {0, window.pads[0], 0, window.pads[1]};
+}
+
+Ints convolved_shape(const Window& window, at::IntArrayRef src, const Ints& weight) {
+  const Ints pad = window.pads_for(src.slice(2), {weight[2], weight[3]});
+  Ints shape = {src[0], weight[0]};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::int64_t extent = (weight[2 + i] - 1) * window.dilations[i] + 1;
+    const std::int64_t room = src[2 + i] + pad[i] + pad[2 + i];
+    if (room < extent) {
+      fail(ErrorKind::BadData, "an input of shape {} is smaller than the kernel",
+           to_string(src.vec()));
+    }
+    shape.push_back((room - extent) / window.strides[i] + 1);
+  }
+  return shape;
+}
+
 std::optional<ConvAttributes> conv_attributes(const OpContext& context, std::size_t weight,
                                               std::string& refusal) {
   const auto no = [&](std::string why) {

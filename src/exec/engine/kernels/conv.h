@@ -18,4 +18,9 @@ struct ConvAttributes {
 std::optional<ConvAttributes> conv_attributes(const OpContext& context, std::size_t weight,
                                               std::string& refusal);
 
+/// Makes a window over one axis one over two, the first of size 1.
+void pad_to_2d(Window& window);
+/// What a convolution with weights [O, I, H, W] makes of an input [N, C, H, W].
+Ints convolved_shape(const Window& window, at::IntArrayRef src, const Ints& weight);
+
 }  // namespace quench::exec
