@@ -6,16 +6,23 @@
 
 #include "cli/commands.h"
 #include "cli/errors.h"
+#include "cli/quantize_extras.h"
 #include "cli/quantize_flags.h"
 #include "cli/quantize_report.h"
 
 namespace quench::cli {
 namespace {
 
-int run_quantize(const QuantizeFlags& flags, const std::string& report_path) {
+int run_quantize(const QuantizeFlags& flags, const QuantizeExtras& extras,
+                 const std::string& report_path) {
   ProgressBar bar;
   const Context context = make_context(flags.common, bar);
-  const QuantizeReport report = quantize(flags.model, flags.out, options_of(flags), context);
+  const QuantizeOptions options = options_of(flags);
+  if (!extras.target_metric.empty()) {
+    return quantize_to_target(flags.model, flags.out, options, extras, context);
+  }
+  const QuantizeReport report = quantize(flags.model, flags.out, options, context);
+  write_extras(flags.model, flags.out, options, extras, context);
   bar.clear();
   for (const std::string& warning : report.warnings) context.warn(warning);
   const Json json = to_json(report);
@@ -34,11 +41,13 @@ Command setup_quantize(CLI::App& root) {
   CLI::App* app = add_verb(root, "quantize", "Turn a float model into an 8-bit one",
                            "quench quantize model.onnx -o int8.onnx --data images.npy");
   auto flags = std::make_shared<QuantizeFlags>();
+  auto extras = std::make_shared<QuantizeExtras>();
   auto report = std::make_shared<std::string>();
   add_shared_flags(*app, *flags, "Where to write the quantised model");
   add_quantize_flags(*app, *flags);
+  add_extra_flags(*app, *extras);
   app->add_option("--report-json", *report, "Write the report as JSON too")->type_name("FILE");
-  return {app, [flags, report] { return run_quantize(*flags, *report); }};
+  return {app, [flags, extras, report] { return run_quantize(*flags, *extras, *report); }};
 }
 
 }  // namespace quench::cli

@@ -181,7 +181,6 @@ QuantizeOptions options_of(const QuantizeFlags& flags) {
   assign(options.correction_samples, flags.correction_samples);
   assign(options.min_quant_weight_size, flags.min_weight_size);
   assign(options.min_quant_weight_channel, flags.min_weight_channel);
-  assign(options.debug_info_save_path, flags.debug_folder);
   if (flags.format) options.qoperator = *flags.format == "qoperator";
   if (flags.no_metadata) options.store_settings = false;
   apply_lists(flags, options);

@@ -51,7 +51,6 @@ struct QuantizeFlags {
   std::optional<std::int64_t> batch;
   std::optional<std::int64_t> held_out;
   std::optional<std::int64_t> correction_samples;
-  std::optional<std::string> debug_folder;
   Sides per_channel;
   std::string bias_correction;
   bool no_bias_correction = false;

@@ -34,6 +34,21 @@ class QuantizeTest(harness.CliTest):
 
     # What it writes and says.
 
+    def test_reports_beside_the_model(self):
+        self.run_quench("quantize", "model.onnx", "-o", "r.onnx", "--data", "images.npy", "--report",
+                        "r.html", "--debug-info", "new/folder")
+        self.assertIn("gemm_node", (self.dir / "r.html").read_text(encoding="utf-8"))
+        for name in ("output_summary.csv", "round_0.csv", "quant_param.csv"):
+            lines = (self.dir / "new/folder" / name).read_text(encoding="utf-8").splitlines()
+            self.assertGreater(len(lines), 1, name)
+
+    def test_stated_metric(self):
+        words = ["quantize", "model.onnx", "--data", "images.npy", "--target-metric", "cosine"]
+        self.run_quench(*words, "-o", "met.onnx", "--at-least", "0.5")
+        self.assertTrue((self.dir / "met.onnx").exists())
+        error = self.run_quench(*words, "-o", "missed.onnx", "--at-least", "1.5", expect=1).stderr
+        self.assertIn("cannot be met", error)
+
     def test_model_is_smaller_and_near_the_float_one(self):
         result = self.run_json("quantize", "model.onnx", "-o", "int8.onnx", "--data", "images.npy")
         self.assertEqual(result["calibration_samples"], 16)
