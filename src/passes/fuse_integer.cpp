@@ -92,7 +92,7 @@ void sweep(Rewriter& rewriter) {
     if (rewriter.alive(id)) cancel(rewriter, id);
   }
   using Rule = bool (*)(Rewriter&, NodeId);
-  for (const Rule rule : {integer_layer, integer_dynamic, integer_arithmetic, integer_table}) {
+  for (const Rule rule : {integer_layer, integer_dynamic, integer_table, integer_arithmetic}) {
     for (NodeId id = 0; id < rewriter.num_nodes(); ++id) {
       if (rewriter.alive(id)) rule(rewriter, id);
     }

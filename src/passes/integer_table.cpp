@@ -1,86 +1,221 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one 8-bit value: 256 results, computed once.
+// Functions of one 8-bit value: 256 results, computed once. However many steps lead from one byte
+// tensor to a QuantizeLinear, on however many branches (x times the gate of x), they are one table.
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 
 #include "passes/integer.h"
 
 namespace quench::passes {
 namespace {
 
-bool is_function(const Rewriter& rewriter, const Node& node) {
-  static constexpr std::array kFunctions = {"Abs",         "Clip",
-                                            "Elu",         "Erf",
-                                            "Exp",         "Gelu",
-                                            "HardSigmoid", "HardSwish",
-                                            "Log",         "LeakyRelu",
-                                            "Mish",        "Neg",
-                                            "Relu",        "Selu",
-                                            "Sigmoid",     "Softplus",
-                                            "Sqrt",        "Softsign",
-                                            "Tanh",        "Reciprocal",
-                                            "Sign",        "ThresholdedRelu",
-                                            "Swish"};
-  return node.domain.empty() && node.outputs.size() == 1 && !node.inputs.empty() &&
-         std::ranges::find(kFunctions, node.op_type) != kFunctions.end() &&
-         std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ValueId id) {
-           return id == kNoValue || rewriter.constant(id) != nullptr;
-         });
+template <std::size_t kSize>
+bool is_one_of(const std::array<std::string_view, kSize>& names, std::string_view op) {
+  return std::ranges::find(names, op) != names.end();
 }
 
-/// The nodes from a DequantizeLinear to a QuantizeLinear, as a graph of one byte in, one out.
-class Body {
- public:
-  explicit Body(const Rewriter& rewriter) : rewriter_(rewriter) {}
+bool is_function(std::string_view op) {
+  static constexpr std::array<std::string_view, 23> kFunctions = {"Abs",
+                                                                  "Clip",
+                                                                  "Elu",
+                                                                  "Erf",
+                                                                  "Exp",
+                                                                  "Gelu",
+                                                                  "HardSigmoid",
+                                                                  "HardSwish",
+                                                                  "Log",
+                                                                  "Mish",
+                                                                  "Neg",
+                                                                  "Relu",
+                                                                  "Selu",
+                                                                  "LeakyRelu",
+                                                                  "Sigmoid",
+                                                                  "Sqrt",
+                                                                  "Tanh",
+                                                                  "Softsign",
+                                                                  "Softplus",
+                                                                  "Sign",
+                                                                  "Reciprocal",
+                                                                  "Swish",
+                                                                  "ThresholdedRelu"};
+  return is_one_of(kFunctions, op);
+}
 
-  Graph make(const std::vector<NodeId>& nodes, DType from) {
-    ValueId last = body_.add_value({.name = "x", .type = ValueType::tensor(from)});
-    body_.inputs = {last};
-    for (const NodeId id : nodes) {
-      Node node = rewriter_.node(id);
-      node.inputs[0] = last;
-      for (std::size_t i = 1; i < node.inputs.size(); ++i) node.inputs[i] = copy(node.inputs[i]);
-      last = body_.add_fresh("y");
-      node.outputs = {last};
-      body_.nodes.push_back(std::move(node));
+/// Of two operands, element by element.
+bool is_binary(std::string_view op) {
+  static constexpr std::array<std::string_view, 7> kBinary = {"Add", "Sub", "Mul", "Div",
+                                                              "Max", "Min", "Pow"};
+  return is_one_of(kBinary, op);
+}
+
+bool is_table(const Node& node) { return node.domain == kEngineDomain && node.op_type == "Table"; }
+
+/// Nodes between some byte tensors and a QuantizeLinear.
+struct Region {
+  std::set<NodeId> nodes;
+  std::set<ValueId> sources;  ///< the byte tensors
+  std::int64_t channels = 0;  ///< of axis 1, where constants differ along it
+};
+
+class TableRule {
+ public:
+  TableRule(Rewriter& rewriter, NodeId id) : rewriter_(rewriter), last_(id) {}
+
+  bool run() {
+    const Node* quantise = rewriter_.as(last_, "QuantizeLinear");
+    const auto to = quantise == nullptr ? std::nullopt : grid_of(rewriter_, *quantise);
+    if (!to || !to->per_tensor) return false;
+    Region region;
+    if (!take(region, last_)) return false;
+    std::optional<Region> best;
+    constexpr int kMaxTables = 16;
+    for (int i = 0; i < kMaxTables; ++i) {
+      if (region.sources.size() == 1) best = region;
+      if (!grow(region)) break;
     }
-    body_.outputs = {last};
-    return std::move(body_);
+    if (!best) return false;
+    put(*best, *quantise);
+    return true;
   }
 
  private:
-  ValueId copy(ValueId id) {
-    return id == kNoValue ? id : body_.add_constant("constant", *rewriter_.constant(id));
+  /// Adds a node and everything in front of it up to byte tensors; false where something else than
+  /// a function of them is met.
+  bool take(Region& region, NodeId first) const {
+    std::vector<NodeId> open = {first};
+    while (!open.empty()) {
+      const NodeId id = open.back();
+      open.pop_back();
+      if (!region.nodes.insert(id).second) continue;
+      constexpr std::size_t kMaxNodes = 64;
+      if (region.nodes.size() > kMaxNodes) return false;
+      const Node& node = rewriter_.node(id);
+      if (is_table(node)) region.channels = std::max(region.channels, node.get_int("channels", 0));
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        if (!take_input(region, node, i, open)) return false;
+      }
+    }
+    return true;
   }
 
-  const Rewriter& rewriter_;
-  Graph body_;
+  bool take_input(Region& region, const Node& node, std::size_t i,
+                  std::vector<NodeId>& open) const {
+    const ValueId value = node.inputs[i];
+    const bool binary = is_binary(node.op_type);
+    if (value == kNoValue) return true;
+    if (const Tensor* constant = rewriter_.constant(value)) {
+      const bool operand = binary || (i == 0 && node.op_type == "DequantizeLinear");
+      return !operand || fits(*constant, region);
+    }
+    if (i > 0 && !binary) return false;
+    const bool reads_bytes = node.op_type == "DequantizeLinear" || is_table(node);
+    if (reads_bytes) {
+      region.sources.insert(value);
+      return true;
+    }
+    // A value that may be fed or asked for stays a value.
+    const NodeId maker = rewriter_.maker(value);
+    if (rewriter_.must_stay(value) || !rewriter_.alive(maker) || !is_step(rewriter_.node(maker))) {
+      return false;
+    }
+    open.push_back(maker);
+    return true;
+  }
+
+  /// One number, or one a channel: then there is a table for each channel.
+  bool fits(const Tensor& constant, Region& region) const {
+    if (constant.size() == 1 && constant.rank() <= 1) return true;
+    constexpr std::int64_t kMaxChannels = 4096;
+    const auto& shape = rewriter_.graph()[rewriter_.node(last_).inputs[0]].type.shape;
+    if (!shape || shape->size() < 2 || !(*shape)[1].known()) return false;
+    const std::int64_t channels = (*shape)[1].value;
+    const auto axis = constant.rank() - (std::ssize(*shape) - 1);
+    if (axis < 0 || axis > 1 || constant.size() != channels || channels > kMaxChannels ||
+        constant.shape()[static_cast<std::size_t>(axis)] != channels) {
+      return constant.size() == 1 && constant.rank() <= std::ssize(*shape);
+    }
+    region.channels = channels;
+    return true;
+  }
+
+  /// A function of floats, or the DequantizeLinear that makes them.
+  bool is_step(const Node& node) const {
+    if (!node.domain.empty() || node.outputs.size() != 1 || node.inputs.empty()) return false;
+    if (node.op_type != "DequantizeLinear") {
+      return is_function(node.op_type) || (is_binary(node.op_type) && node.inputs.size() == 2);
+    }
+    const auto grid = grid_of(rewriter_, node);
+    return grid && grid->per_tensor;
+  }
+
+  /// Takes the newest byte tensor into the region, with what makes it.
+  bool grow(Region& region) const {
+    ValueId newest = kNoValue;
+    for (const ValueId source : region.sources) {
+      if (newest == kNoValue || rewriter_.maker(source) > rewriter_.maker(newest)) newest = source;
+    }
+    const NodeId maker = rewriter_.maker(newest);
+    if (!rewriter_.alive(maker)) return false;
+    const std::vector<NodeId> readers(region.nodes.begin(), region.nodes.end());
+    const Node* quantise = rewriter_.as(maker, "QuantizeLinear");
+    const auto grid = quantise == nullptr ? std::nullopt : grid_of(rewriter_, *quantise);
+    const bool function = (grid && grid->per_tensor) || is_table(rewriter_.node(maker));
+    if (!function || !rewriter_.private_to(newest, readers)) return false;
+    region.sources.erase(newest);
+    return take(region, maker);
+  }
+
+  /// The region as a graph of one byte in, one out.
+  Graph body(const Region& region) const {
+    Graph graph;
+    std::map<ValueId, ValueId> known;
+    const ValueId source = *region.sources.begin();
+    const DType from = rewriter_.graph()[source].type.dtype;
+    known[source] = graph.add_value({.name = "x", .type = ValueType::tensor(from)});
+    graph.inputs = {known[source]};
+    for (const NodeId id : region.nodes) {
+      Node node = rewriter_.node(id);
+      for (ValueId& input : node.inputs) {
+        if (input == kNoValue) continue;
+        if (!known.contains(input)) {
+          known[input] = graph.add_constant("constant", *rewriter_.constant(input));
+        }
+        input = known[input];
+      }
+      const ValueId out = rewriter_.result(id);
+      known[out] = graph.add_fresh("y", ValueType::tensor(rewriter_.graph()[out].type.dtype));
+      node.outputs = {known[out]};
+      graph.outputs = node.outputs;
+      graph.nodes.push_back(std::move(node));
+    }
+    return graph;
+  }
+
+  void put(const Region& region, const Node& quantise) {
+    Node table = engine_node("Table", quantise.name, {*region.sources.begin()}, quantise.outputs);
+    table.set("body", GraphBox(body(region)));
+    if (region.channels > 0) {
+      table.set("channels", region.channels);
+      table.set("rank", std::ssize(*rewriter_.graph()[quantise.inputs[0]].type.shape));
+    }
+    rewriter_.replace(last_, std::move(table));
+    // From the end: what nobody reads any more goes.
+    for (auto id = region.nodes.rbegin(); id != region.nodes.rend(); ++id) {
+      if (*id != last_ && rewriter_.unread(rewriter_.result(*id))) rewriter_.remove(*id);
+    }
+  }
+
+  Rewriter& rewriter_;
+  NodeId last_;
 };
 
 }  // namespace
 
 bool integer_table(Rewriter& rewriter, NodeId id) {
-  const Node* quantise = rewriter.as(id, "QuantizeLinear");
-  const auto to = quantise == nullptr ? std::nullopt : grid_of(rewriter, *quantise);
-  if (!to || !to->per_tensor) return false;
-  std::vector<NodeId> chain = {id};
-  ValueId value = quantise->inputs[0];
-  NodeId maker = rewriter.maker(value);
-  while (maker != kNoNode && is_function(rewriter, rewriter.node(maker)) &&
-         rewriter.next(value) == chain.back()) {
-    chain.push_back(maker);
-    value = rewriter.node(maker).inputs[0];
-    maker = rewriter.maker(value);
-  }
-  const auto x = dequantised_per_tensor(rewriter, value);
-  if (!x || rewriter.constant(x->value) != nullptr) return false;
-  const std::vector<NodeId> dead(chain.begin() + 1, chain.end());
-  chain.push_back(maker);
-  std::ranges::reverse(chain);
-  Node table = engine_node("Table", quantise->name, {x->value}, quantise->outputs);
-  table.set("body", GraphBox(Body(rewriter).make(chain, x->grid.dtype)));
-  rewriter.replace(id, std::move(table), dead);
-  return true;
+  TableRule rule(rewriter, id);
+  return rule.run();
 }
 
 }  // namespace quench::passes

@@ -85,6 +85,16 @@ class Maker {
                   {out});
     return out;
   }
+  /// A value on a random grid, as real numbers again.
+  std::string rounded(const std::string& value, float scale) {
+    const DType dtype = flip() ? DType::UInt8 : DType::Int8;
+    const std::int64_t origin = zero(dtype);
+    const float by = scale * uniform(0.7F, 1.3F);
+    const std::string bytes = fresh("bytes");
+    builder_.node("QuantizeLinear", {value, reals({}, {by}), integers({}, dtype, {origin})},
+                  {bytes});
+    return dequantise(bytes, by, dtype, origin);
+  }
   /// Ends the graph: quantises a value onto a random grid, or the one of the last dequantised.
   void finish(const std::string& value, float scale, bool same_grid = false) {
     const DType dtype = same_grid ? last_dtype_ : flip() ? DType::UInt8 : DType::Int8;
@@ -188,6 +198,33 @@ void conv(Maker& m) {
   m.finish(m.activated(y), 0.01F * reach);
 }
 
+void depthwise(Maker& m) {
+  const std::int64_t channels = m.pick(0, 1) == 0 ? m.pick(1, 150) : 16 * m.pick(1, 12);
+  const std::int64_t kernel = m.pick(1, 5);
+  const std::string x = m.activation({m.pick(1, 2), channels, m.pick(9, 14), m.pick(9, 14)});
+  const float scale = m.last_scale();
+  std::vector<std::string> inputs = {x, m.weights({channels, 1, kernel, m.pick(1, 5)}, 0)};
+  if (m.flip()) inputs.push_back(m.bias(channels, scale));
+  Node& node = m.node("Conv", inputs);
+  const std::string y = m.last();
+  node.set("group", channels);
+  node.set("strides", Ints{m.pick(1, 3), m.pick(1, 3)});
+  node.set("dilations", Ints{m.pick(1, 2), m.pick(1, 2)});
+  node.set("pads", m.flip() ? Ints{0, 0, 0, 0} : Ints{2, m.pick(0, 1), m.pick(0, 2), 1});
+  m.finish(m.activated(y), 0.04F);
+}
+
+/// x times the gate of x, where every channel may have a factor of its own.
+void gate(Maker& m) {
+  const std::int64_t channels = m.pick(1, 70);
+  const std::string x = m.activation({m.pick(1, 2), channels, m.pick(1, 9), m.pick(1, 9)}, 0.05F);
+  std::vector<float> factors(static_cast<std::size_t>(channels));
+  for (float& each : factors) each = m.uniform(0.5F, 2);
+  const std::string scaled = m.flip() ? m.apply("Mul", {x, m.reals({channels, 1, 1}, factors)}) : x;
+  const std::string gated = m.apply("Mul", {x, m.apply("HardSigmoid", {scaled})});
+  m.finish(gated, 0.05F);
+}
+
 void residual(Maker& m) {
   const std::int64_t channels = m.pick(1, 32);
   const Shape shape = {m.pick(1, 2), channels, 7, 6};
@@ -258,6 +295,19 @@ void binary(Maker& m) {
   m.finish(clipped, add ? 0.03F : 0.05F);
 }
 
+/// Channels times factors, as squeeze-and-excitation does.
+void excite(Maker& m) {
+  const std::int64_t channels = m.pick(1, 70);
+  const std::int64_t batch = m.pick(1, 2);
+  const std::string x = m.activation({batch, channels, m.pick(2, 9), m.pick(2, 9)});
+  const std::string w = m.weights({channels, channels, 1, 1}, 0);
+  const float reach = std::sqrt(static_cast<float>(channels));
+  const std::string y = m.rounded(m.apply("Conv", {x, w}), 0.01F * reach);
+  const std::string gates = m.activation({batch, channels, 1, 1}, 0.004F);
+  const bool left = m.flip();
+  m.finish(m.apply("Mul", {left ? gates : y, left ? y : gates}), 0.015F * reach);
+}
+
 void concat(Maker& m) {
   const Shape shape = {m.pick(1, 2), m.pick(1, 9), 5, 4};
   const std::string a = m.activation(shape);
@@ -318,12 +368,15 @@ struct Family {
 };
 
 constexpr std::array kFamilies = {Family{"conv", conv},
+                                  Family{"depthwise", depthwise},
+                                  Family{"gate", gate},
                                   Family{"residual", residual},
                                   Family{"conv_transpose", conv_transpose},
                                   Family{"gemm", gemm},
                                   Family{"matmul", matmul},
                                   Family{"both_activations", both_activations},
                                   Family{"binary", binary},
+                                  Family{"excite", excite},
                                   Family{"concat", concat},
                                   Family{"pool", pool},
                                   Family{"function", function},

@@ -71,6 +71,41 @@ TEST(FuseInteger, MakesATableOfAFunction) {
   EXPECT_EQ(b.text(), "quench.exec.Table(x)->y");
 }
 
+/// x (bytes) -> DQ -> HardSigmoid -> Q -> DQ, times the first DQ -> Q -> DQ -> times 3 -> Q.
+Builder gated() {
+  Builder b;
+  b.input("x", dims({1, 2}), DType::UInt8);
+  b.number("s", 0.1F).constant("z", Tensor::of<std::uint8_t>({}, {7}));
+  b.constant("k", Tensor::of<std::uint8_t>({1}, {37}));
+  b.node("DequantizeLinear", {"x", "s", "z"}, {"xr"});
+  b.node("HardSigmoid", {"xr"}, {"f"});
+  b.node("QuantizeLinear", {"f", "s", "z"}, {"g"});
+  b.node("DequantizeLinear", {"g", "s", "z"}, {"gr"});
+  b.node("Mul", {"xr", "gr"}, {"m"});
+  b.node("QuantizeLinear", {"m", "s", "z"}, {"h"});
+  b.node("DequantizeLinear", {"h", "s", "z"}, {"hr"});
+  b.node("DequantizeLinear", {"k", "s", "z"}, {"kr"});
+  b.node("Mul", {"hr", "kr"}, {"t"});
+  b.node("QuantizeLinear", {"t", "s", "z"}, {"y"});
+  b.output("y");
+  return b;
+}
+
+TEST(FuseInteger, MakesOneTableOfAGate) {
+  Builder b = gated();
+  b.run({"fuse_integer"});
+  EXPECT_EQ(b.text(), "quench.exec.Table(x)->y");
+}
+
+TEST(FuseInteger, LeavesATapOfAGateAValue) {
+  Builder b = gated();
+  passes::PassOptions options;
+  options.keep = {"m"};
+  b.run({"fuse_integer"}, options);
+  EXPECT_NE(b.text().find("->m"), std::string::npos) << b.text();
+  EXPECT_NE(b.text().find("QuantizeLinear(m,s,z)->h"), std::string::npos) << b.text();
+}
+
 TEST(FuseInteger, JoinsADynamicProduct) {
   Builder b;
   b.input("x", dims({2, 3}));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, products and concatenations of bytes on different grids.
 #include <algorithm>
-#include <cmath>
 
 #include "exec/engine/int8/bytes.h"
 #include "exec/engine/kernels/common.h"
@@ -10,20 +9,6 @@ namespace quench::exec {
 namespace {
 
 enum class Binary { Add, Mul };
-
-/// The bounds that a Relu or Clip leaves of the grid, as flipped bytes.
-ByteStore clamped_store(const Node& node, const ByteGrid& out) {
-  ByteStore store = byte_store(out);
-  const std::string activation = node.get_string("activation", "");
-  if (activation == "relu") store.low = std::max(store.low, store.zero);
-  if (activation != "clip") return store;
-  const auto byte = [&](float bound) {
-    return std::clamp(std::nearbyint(bound / out.scale) + store.zero, 0.0F, 255.0F);
-  };
-  store.low = byte(node.get_float("activation_alpha", 0));
-  store.high = byte(node.get_float("activation_beta", 0));
-  return store;
-}
 
 class ByteBinary {
  public:
@@ -38,11 +23,44 @@ class ByteBinary {
   }
 
   at::Tensor operator()(const at::Tensor& a, const at::Tensor& b) const {
+    if (kind_ == Binary::Mul && is_gate(a, b)) return run_gated(a, a_, b, b_);
+    if (kind_ == Binary::Mul && is_gate(b, a)) return run_gated(b, b_, a, a_);
     if (a.sizes() != b.sizes()) return run_alike(spread(a, b), spread(b, a));
     return run_alike(a, b);
   }
 
  private:
+  /// One factor for each channel of an NHWC image.
+  static bool is_gate(const at::Tensor& x, const at::Tensor& gate) {
+    return x.dim() == 4 && gate.dim() == 4 && gate.size(2) == 1 && gate.size(3) == 1 &&
+           gate.size(0) == x.size(0) && gate.size(1) == x.size(1) && x.numel() > gate.numel() &&
+           x.is_contiguous(at::MemoryFormat::ChannelsLast);
+  }
+
+  at::Tensor run_gated(const at::Tensor& x, ByteLoad load, const at::Tensor& given,
+                       const ByteLoad& gate) const {
+    load.scale = a_.scale;
+    const at::Tensor factors = given.contiguous();
+    at::Tensor dst = at::empty_like(x, x.options().dtype(type_), at::MemoryFormat::Preserve);
+    const std::int64_t pixels = x.size(2) * x.size(3);
+    const std::int64_t channels = x.size(1);
+    std::vector<float> real(static_cast<std::size_t>(factors.numel()));
+    dequantize_loop(bytes_of(factors), gate.flip, gate.shift, 1.0F, real.data(), factors.numel());
+    const auto* src = bytes_of(x);
+    auto* to = mutable_bytes_of(dst);
+    const std::int64_t grain = std::max<std::int64_t>(kByteGrain / channels, 1);
+    at::parallel_for(0, x.size(0) * pixels, grain, [&](std::int64_t begin, std::int64_t end) {
+      while (begin < end) {
+        const std::int64_t n = begin / pixels;
+        const std::int64_t stop = std::min(end, (n + 1) * pixels);
+        mul_rows_loop(src + begin * channels, load, real.data() + n * channels, store_,
+                      to + begin * channels, {.rows = stop - begin, .columns = channels});
+        begin = stop;
+      }
+    });
+    return dst;
+  }
+
   static at::Tensor spread(const at::Tensor& tensor, const at::Tensor& other) {
     const auto shape = at::infer_size(tensor.sizes(), other.sizes());
     const at::Tensor& like = tensor.numel() >= other.numel() ? tensor : other;
@@ -80,7 +98,11 @@ Kernel make_binary(const OpContext& context) {
   const auto b = take_grid(context, 4, 5, context.input_dtype(3));
   const auto out = take_grid(context, 6, 7, context.input_dtype(0));
   if (!a || !b || !out) return refuse("its scales and zero points must be constants, one each");
-  const ByteBinary kernel(kKind, *a, *b, *out, clamped_store(context.node, *out));
+  const Node& node = context.node;
+  const ByteStore store =
+      clamped_store(*out, node.get_string("activation", ""), node.get_float("activation_alpha", 0),
+                    node.get_float("activation_beta", 0));
+  const ByteBinary kernel(kKind, *a, *b, *out, store);
   return [kernel](Call& call) { call.set(0, kernel(call.in(0), call.in(3))); };
 }
 

@@ -44,6 +44,18 @@ at::Tensor quantize_image(const at::Tensor& x, const ByteGrid& grid) {
 
 }  // namespace
 
+ByteStore clamped_store(const ByteGrid& out, std::string_view activation, float low, float high) {
+  ByteStore store = byte_store(out);
+  if (activation == "relu") store.low = std::max(store.low, store.zero);
+  if (activation != "clip") return store;
+  const auto byte = [&](float bound) {
+    return std::clamp(std::nearbyint(bound / out.scale) + store.zero, 0.0F, 255.0F);
+  };
+  store.low = byte(low);
+  store.high = byte(high);
+  return store;
+}
+
 ByteTable::ByteTable(at::ScalarType from, const at::Tensor& results)
     : from_(from), to_(results.scalar_type()) {
   const at::Tensor flat = results.contiguous();

@@ -26,12 +26,17 @@ inline ByteLoad byte_load(const ByteGrid& in, float step) {
   return {.scale = in.scale / step, .shift = in.flipped_zero(), .flip = in.flip()};
 }
 
+/// The same within the bounds that an activation ("relu", "clip" or none) leaves of the grid.
+ByteStore clamped_store(const ByteGrid& out, std::string_view activation, float low, float high);
+
 /// What becomes of each of the 256 bytes.
 class ByteTable {
  public:
   /// `results` are 256 bytes, for the source's values from the least to the greatest.
   ByteTable(at::ScalarType from, const at::Tensor& results);
   at::Tensor operator()(const at::Tensor& x) const;
+  /// By the source's bytes as they lie in memory.
+  const std::array<std::uint8_t, 256>& entries() const noexcept { return entries_; }
 
  private:
   std::array<std::uint8_t, 256> entries_{};

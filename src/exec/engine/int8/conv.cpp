@@ -137,8 +137,9 @@ std::optional<Kernel> make_integer_conv(const OpContext& context) {
   auto tail = take_tail(context, *source);
   const auto weights = take_weights(context, 3, 5, 0);
   if (!tail || !weights || weights->zero != 0) return std::nullopt;
-  auto conv = std::make_shared<IntegerConv>(*attributes, *source, std::move(*tail), *weights,
-                                            context.take_constant(8));
+  const at::Tensor bias = context.take_constant(8);
+  if (auto own = make_integer_depthwise(*attributes, *source, *tail, *weights, bias)) return own;
+  auto conv = std::make_shared<IntegerConv>(*attributes, *source, std::move(*tail), *weights, bias);
   return Kernel([conv](Call& call) { (*conv)(call); });
 }
 

@@ -8,12 +8,17 @@
 namespace quench::exec {
 
 std::optional<Kernel> make_integer_conv(const OpContext& context);
-std::optional<Kernel> make_integer_conv_transpose(const OpContext& context);
-std::optional<Kernel> make_integer_matmul(const OpContext& context);
-/// A function that multiplies rows by constant weights [K, N]; the result has the tail's type.
+struct ConvAttributes;
 struct IntegerTail;
 struct SignedWeights;
 struct ByteGrid;
+/// A depthwise convolution by our own loops, which are faster than oneDNN's.
+std::optional<Kernel> make_integer_depthwise(const ConvAttributes& attributes,
+                                             const ByteGrid& source, const IntegerTail& tail,
+                                             const SignedWeights& weights, const at::Tensor& bias);
+std::optional<Kernel> make_integer_conv_transpose(const OpContext& context);
+std::optional<Kernel> make_integer_matmul(const OpContext& context);
+/// A function that multiplies rows by constant weights [K, N]; the result has the tail's type.
 using RowsFunction = std::function<at::Tensor(const at::Tensor& rows)>;
 RowsFunction make_integer_rows(const ByteGrid& source, const IntegerTail& tail,
                                const SignedWeights& weights, const at::Tensor& bias);

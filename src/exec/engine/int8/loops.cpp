@@ -3,6 +3,7 @@
 #include "exec/engine/int8/loops.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "exec/engine/int8/loops_avx512.h"
@@ -123,12 +124,28 @@ std::pair<float, float> extent_loop(const float* src, std::int64_t size) {
   return {low, high};
 }
 
+/// The columns from `first` on.
 QUENCH_CLONES
-void sum_rows_loop(const std::uint8_t* src, std::uint8_t flip, std::int64_t rows, std::int64_t size,
-                   std::int32_t* sums) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::uint8_t* line = src + row * size;
-    for (std::int64_t i = 0; i < size; ++i) sums[i] += static_cast<std::uint8_t>(line[i] ^ flip);
+static void sum_rows_anywhere(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
+                              std::int64_t first, std::int32_t* sums) {
+  for (std::int64_t row = 0; row < shape.rows; ++row) {
+    const std::uint8_t* line = src + row * shape.columns;
+    for (std::int64_t i = first; i < shape.columns; ++i) {
+      sums[i] += static_cast<std::uint8_t>(line[i] ^ flip);
+    }
+  }
+}
+
+QUENCH_CLONES
+static void mul_rows_anywhere(const std::uint8_t* a, const ByteLoad& load, const float* factors,
+                              const ByteStore& store, std::uint8_t* dst, const RowShape& shape) {
+  const ByteStore keep = store;
+  const ByteLoad first = load;
+  for (std::int64_t row = 0; row < shape.rows; ++row) {
+    for (std::int64_t i = 0; i < shape.columns; ++i) {
+      const float x = load_byte(a[row * shape.columns + i], first.flip) - first.shift;
+      dst[row * shape.columns + i] = store_byte(x * factors[i] * first.scale, keep);
+    }
   }
 }
 
@@ -166,6 +183,38 @@ void look_up_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8
                   std::int64_t size) {
   if (avx512::can_look_up()) return avx512::look_up(table, src, dst, size);
   for (std::int64_t i = 0; i < size; ++i) dst[i] = table[src[i]];
+}
+
+void look_up_channels_loop(const std::uint8_t* tables, std::int64_t channels,
+                           const std::uint8_t* src, std::uint8_t* dst, std::int64_t rows) {
+  constexpr std::int64_t kUnrolled = 8;
+  constexpr std::int64_t kTable = 256;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::uint8_t* table = tables;
+    std::int64_t c = 0;
+    for (; c + kUnrolled <= channels; c += kUnrolled, table += kUnrolled * kTable) {
+      // Read first: the compiler must assume that writing changes what is read.
+      std::uint8_t found[kUnrolled];
+      for (std::int64_t i = 0; i < kUnrolled; ++i) found[i] = table[i * kTable + src[c + i]];
+      std::memcpy(dst + c, found, sizeof found);
+    }
+    for (; c < channels; ++c, table += kTable) dst[c] = table[src[c]];
+    src += channels;
+    dst += channels;
+  }
+}
+
+void mul_rows_loop(const std::uint8_t* a, const ByteLoad& load, const float* factors,
+                   const ByteStore& store, std::uint8_t* dst, const RowShape& shape) {
+  const auto run = avx512::available() ? avx512::mul_rows : mul_rows_anywhere;
+  run(a, load, factors, store, dst, shape);
+}
+
+void sum_rows_loop(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
+                   std::int32_t* sums) {
+  std::int64_t done = 0;
+  if (avx512::available()) done = avx512::sum_rows(src, flip, shape, sums);
+  sum_rows_anywhere(src, flip, shape, done, sums);
 }
 
 }  // namespace quench::exec

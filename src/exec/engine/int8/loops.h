@@ -41,10 +41,21 @@ void mul_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t*
 /// dst = table[src]; the table has 256 entries.
 void look_up_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
                   std::int64_t size);
+/// The same for rows of bytes, one table after the other for each byte of a row.
+void look_up_channels_loop(const std::uint8_t* tables, std::int64_t channels,
+                           const std::uint8_t* src, std::uint8_t* dst, std::int64_t rows);
 /// The least and greatest of `size` numbers.
 std::pair<float, float> extent_loop(const float* src, std::int64_t size);
-/// Adds each of `rows` rows of `size` bytes to the sums.
-void sum_rows_loop(const std::uint8_t* src, std::uint8_t flip, std::int64_t rows, std::int64_t size,
+/// Rows one after the other.
+struct RowShape {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+/// Adds every row of bytes to the sums.
+void sum_rows_loop(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
                    std::int32_t* sums);
+/// dst = a * factors, the same ones for every row; `load` carries the scales.
+void mul_rows_loop(const std::uint8_t* a, const ByteLoad& load, const float* factors,
+                   const ByteStore& store, std::uint8_t* dst, const RowShape& shape);
 
 }  // namespace quench::exec

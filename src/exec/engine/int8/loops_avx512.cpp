@@ -180,6 +180,59 @@ QUENCH_VBMI void look_up(const std::uint8_t* table, const std::uint8_t* src, std
   for (; i < size; ++i) dst[i] = table[src[i]];
 }
 
+QUENCH_AVX512 void mul_rows(const std::uint8_t* a, const ByteLoad& load_a, const float* factors,
+                            const ByteStore& to, std::uint8_t* dst, const RowShape& shape) {
+  const Store by = registers(to);
+  const __m128i flip = _mm_set1_epi8(static_cast<char>(load_a.flip));
+  const __m512 shift = _mm512_set1_ps(load_a.shift);
+  const __m512 scale = _mm512_set1_ps(load_a.scale);
+  const std::int64_t whole = shape.columns - shape.columns % 16;
+  const auto left = static_cast<std::size_t>(shape.columns - whole);
+  const auto last = static_cast<__mmask16>((1U << left) - 1);
+  for (std::int64_t row = 0; row < shape.rows; ++row) {
+    for (std::int64_t i = 0; i < whole; i += 16) {
+      const __m512 x = _mm512_sub_ps(load(read(a + i), flip), shift);
+      const __m512 product = _mm512_mul_ps(x, _mm512_loadu_ps(factors + i));
+      write(dst + i, store(_mm512_mul_ps(product, scale), by));
+    }
+    if (left != 0) {
+      std::uint8_t block[16] = {};
+      std::memcpy(block, a + whole, left);
+      const __m512 x = _mm512_sub_ps(load(read(block), flip), shift);
+      const __m512 product = _mm512_mul_ps(x, _mm512_maskz_loadu_ps(last, factors + whole));
+      write(block, store(_mm512_mul_ps(product, scale), by));
+      std::memcpy(dst + whole, block, left);
+    }
+    a += shape.columns;
+    dst += shape.columns;
+  }
+}
+
+/// 32 columns at a time: sums of 256 bytes fit 16 bits.
+QUENCH_AVX512 std::int64_t sum_rows(const std::uint8_t* src, std::uint8_t flip,
+                                    const RowShape& shape, std::int32_t* sums) {
+  const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
+  std::int64_t i = 0;
+  for (; i + 32 <= shape.columns; i += 32) {
+    __m512i low = _mm512_loadu_si512(sums + i);
+    __m512i high = _mm512_loadu_si512(sums + i + 16);
+    for (std::int64_t row = 0; row < shape.rows; row += 256) {
+      __m512i part = _mm512_setzero_si512();
+      const std::int64_t stop = row + 256 < shape.rows ? row + 256 : shape.rows;
+      for (std::int64_t r = row; r < stop; ++r) {
+        const auto* from = reinterpret_cast<const __m256i*>(src + r * shape.columns + i);
+        const __m256i bytes = _mm256_xor_si256(_mm256_loadu_si256(from), flips);
+        part = _mm512_add_epi16(part, _mm512_cvtepu8_epi16(bytes));
+      }
+      low = _mm512_add_epi32(low, _mm512_cvtepu16_epi32(_mm512_castsi512_si256(part)));
+      high = _mm512_add_epi32(high, _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(part, 1)));
+    }
+    _mm512_storeu_si512(sums + i, low);
+    _mm512_storeu_si512(sums + i + 16, high);
+  }
+  return i;
+}
+
 bool available() {
   static const bool kHas = __builtin_cpu_supports("avx512f") &&
                            __builtin_cpu_supports("avx512bw") &&

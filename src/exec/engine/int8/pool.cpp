@@ -22,19 +22,31 @@ std::optional<Grids> take_grids(const OpContext& context) {
   return Grids{.in = *in, .out = *out};
 }
 
-/// The sums of each channel's bytes, as flipped ones.
-at::Tensor channel_sums(const at::Tensor& x, std::uint8_t flip) {
-  at::Tensor sums = at::zeros({x.size(0), x.size(1)}, at::kInt);
-  const std::int64_t pixels = x.size(2) * x.size(3);
+/// The averages of each channel of an NHWC image, in one pass.
+at::Tensor average_channels(const at::Tensor& x, const Grids& grids) {
+  const RowShape shape{.rows = x.size(2) * x.size(3), .columns = x.size(1)};
+  at::Tensor dst = at::empty({x.size(0), x.size(1), 1, 1}, at::TensorOptions(grids.out.type));
   const auto* src = bytes_of(x);
-  auto* to = sums.data_ptr<std::int32_t>();
-  const std::int64_t channels = x.size(1);
-  at::parallel_for(0, x.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+  auto* to = mutable_bytes_of(dst);
+  const auto count = static_cast<double>(shape.rows);
+  const auto shift = static_cast<double>(grids.in.flipped_zero()) * count;
+  const double scale = static_cast<double>(grids.in.scale) / count;
+  const ByteStore store = byte_store(grids.out);
+  const std::int64_t grain =
+      std::max<std::int64_t>(4 * kByteGrain / (shape.rows * shape.columns), 1);
+  at::parallel_for(0, x.size(0), grain, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::int32_t> sums(static_cast<std::size_t>(shape.columns));
+    std::vector<float> means(sums.size());
     for (std::int64_t n = begin; n < end; ++n) {
-      sum_rows_loop(src + n * pixels * channels, flip, pixels, channels, to + n * channels);
+      std::ranges::fill(sums, 0);
+      sum_rows_loop(src + n * shape.rows * shape.columns, grids.in.flip(), shape, sums.data());
+      for (std::size_t c = 0; c < sums.size(); ++c) {
+        means[c] = static_cast<float>((static_cast<double>(sums[c]) - shift) * scale);
+      }
+      quantize_loop(means.data(), grids.out.scale, store, to + n * shape.columns, shape.columns);
     }
   });
-  return sums;
+  return dst;
 }
 
 Kernel make_global_average(const OpContext& context) {
@@ -51,13 +63,7 @@ Kernel make_global_average(const OpContext& context) {
       for (std::size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<std::int64_t>(i) + 2;
       return call.set(0, quantize_floats(at::mean(real, axes, true), grids.out));
     }
-    const at::Tensor x = given.contiguous(kNhwc);
-    const auto pixels = static_cast<double>(x.size(2) * x.size(3));
-    const at::Tensor sums = channel_sums(x, grids.in.flip()).to(at::kFloat);
-    const auto shift = static_cast<double>(grids.in.flipped_zero());
-    const at::Tensor real =
-        (sums - pixels * shift) * (static_cast<double>(grids.in.scale) / pixels);
-    call.set(0, quantize_floats(real, grids.out).reshape({x.size(0), x.size(1), 1, 1}));
+    call.set(0, average_channels(given.contiguous(kNhwc), grids));
   };
 }
 

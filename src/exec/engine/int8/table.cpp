@@ -1,12 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one byte, looked up.
 #include "exec/engine/int8/bytes.h"
+#include "exec/engine/kernels/common.h"
 #include "exec/engine/program.h"
 
 namespace quench::exec {
 namespace {
 
-/// Runs the node's body on every byte there is.
+/// A table for each channel, the axis 1.
+class ChannelTables {
+ public:
+  /// `results` are [256, channels], for the source's values from the least to the greatest.
+  ChannelTables(at::ScalarType from, const at::Tensor& results)
+      : from_(from), to_(results.scalar_type()), channels_(results.size(1)) {
+    for (std::int64_t c = 0; c < channels_; ++c) {
+      const ByteTable table(from, results.select(1, c));
+      entries_.insert(entries_.end(), table.entries().begin(), table.entries().end());
+    }
+  }
+
+  at::Tensor operator()(const at::Tensor& given) const {
+    if (given.scalar_type() != from_ || given.dim() < 2 || given.size(1) != channels_) {
+      fail(ErrorKind::BadData, "the input is {} of shape {}, but {} with {} channels was expected",
+           c10::toString(given.scalar_type()), to_string(given.sizes().vec()), c10::toString(from_),
+           channels_);
+    }
+    const bool last = given.dim() == 4 && given.is_contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor x = last ? given : given.contiguous();
+    at::Tensor dst = at::empty_like(x, x.options().dtype(to_), at::MemoryFormat::Preserve);
+    if (x.numel() == 0) return dst;
+    const std::int64_t inner = x.numel() / (x.size(0) * channels_);
+    const auto* src = bytes_of(x);
+    auto* to = mutable_bytes_of(dst);
+    if (last || inner == 1) {
+      at::parallel_for(0, x.numel() / channels_, grain(channels_), [&](auto begin, auto end) {
+        look_up_channels_loop(entries_.data(), channels_, src + begin * channels_,
+                              to + begin * channels_, end - begin);
+      });
+    } else {
+      at::parallel_for(0, x.size(0) * channels_, grain(inner), [&](auto begin, auto end) {
+        for (auto plane = begin; plane < end; ++plane) {
+          look_up_loop(entries_.data() + plane % channels_ * 256, src + plane * inner,
+                       to + plane * inner, inner);
+        }
+      });
+    }
+    return dst;
+  }
+
+ private:
+  static std::int64_t grain(std::int64_t each) {
+    return std::max<std::int64_t>(kByteGrain / 4 / each, 1);
+  }
+
+  std::vector<std::uint8_t> entries_;
+  at::ScalarType from_;
+  at::ScalarType to_;
+  std::int64_t channels_;
+};
+
+/// Runs the node's body on every byte there is, for each channel where they differ.
 Kernel make_table(const OpContext& context) {
   const auto* body = context.node.get<GraphBox>("body");
   const DType dtype = context.input_dtype(0);
@@ -15,12 +68,23 @@ Kernel make_table(const OpContext& context) {
   }
   const auto program = context.compile(**body);
   const at::ScalarType type = dtype == DType::Int8 ? at::kChar : at::kByte;
-  const at::Tensor inputs = all_bytes(type);
+  const std::int64_t channels = context.node.get_int("channels", 0);
+  at::Tensor inputs = all_bytes(type);
+  if (channels > 0) {
+    Ints shape(static_cast<std::size_t>(context.node.get_int("rank", 2)), 1);
+    shape[0] = inputs.numel();
+    shape[1] = channels;
+    inputs = inputs.unsqueeze(1).expand({-1, channels}).reshape(shape);
+  }
   const std::vector<at::Tensor> results = program->run({&inputs, 1});
   if (results.size() != 1 || !results[0].defined() || results[0].numel() != inputs.numel()) {
     return refuse("its body does not give one byte for each");
   }
-  const ByteTable table(type, results[0]);
+  if (channels > 0) {
+    const ChannelTables tables(type, results[0].reshape({-1, channels}));
+    return [tables](Call& call) { call.set(0, tables(call.in(0))); };
+  }
+  const ByteTable table(type, results[0].reshape(-1));
   return [table](Call& call) { call.set(0, table(call.in(0))); };
 }
 
