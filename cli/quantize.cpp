@@ -17,12 +17,13 @@ int run_quantize(const QuantizeFlags& flags, const QuantizeExtras& extras,
                  const std::string& report_path) {
   ProgressBar bar;
   const Context context = make_context(flags.common, bar);
-  const QuantizeOptions options = options_of(flags);
+  QuantizeOptions options = options_of(flags);
+  if (!extras.debug_info.empty()) options.debug_info_save_path = extras.debug_info;
   if (!extras.target_metric.empty()) {
     return quantize_to_target(flags.model, flags.out, options, extras, context);
   }
   const QuantizeReport report = quantize(flags.model, flags.out, options, context);
-  write_extras(flags.model, flags.out, options, extras, context);
+  write_extras(flags.model, options, extras, context);
   bar.clear();
   for (const std::string& warning : report.warnings) context.warn(warning);
   const Json json = to_json(report);

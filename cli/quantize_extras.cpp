@@ -25,22 +25,13 @@ void add_extra_flags(CLI::App& app, QuantizeExtras& extras) {
       ->type_name("X");
 }
 
-void write_extras(const std::string& model, const std::string& quantized,
-                  const QuantizeOptions& options, const QuantizeExtras& extras,
-                  const Context& context) {
+void write_extras(const std::string& model, const QuantizeOptions& options,
+                  const QuantizeExtras& extras, const Context& context) {
   if (!extras.report.empty()) {
     AnalyzeOptions analysis;
     analysis.quantize = options;
     write_report(model, analysis, extras.report, nullptr, context);
   }
-  const std::string& folder =
-      extras.debug_info.empty() ? options.debug_info_save_path : extras.debug_info;
-  if (folder.empty()) return;
-  DebugInfoOptions debug;
-  debug.data = options.data;
-  debug.input_shapes = options.input_shapes;
-  debug.folder = folder;
-  write_debug_info(model, quantized, debug, context);
 }
 
 int quantize_to_target(const std::string& model, const std::string& out,
@@ -54,7 +45,14 @@ int quantize_to_target(const std::string& model, const std::string& out,
       analyze_target(model, analysis, {.at_least = extras.at_least, .out_path = out}, context);
   print_target(result);
   if (!result.met) return report_missed(result);
-  write_extras(model, out, options, extras, context);
+  write_extras(model, options, extras, context);
+  if (!options.debug_info_save_path.empty()) {
+    DebugInfoOptions debug;
+    debug.data = options.data;
+    debug.input_shapes = options.input_shapes;
+    debug.folder = options.debug_info_save_path;
+    write_debug_info(model, out, debug, context);
+  }
   return kOk;
 }
 

@@ -29,13 +29,15 @@ std::vector<LayerChange> diff_reports(const std::string& path_a, const std::stri
 
 /// What `write_debug_info` looks at.
 struct DebugInfoOptions {
-  DataOptions data;
+  DataOptions data;  ///< without a path, one sample at random
   std::map<std::string, Shape> input_shapes;
   std::string folder;       ///< made when it is not there; files of a run before are replaced
   std::int64_t rounds = 0;  ///< samples, one a file; 0: all
+  QuantType type = QuantType::Full;  ///< how the quantised model was made
 };
 
 /// converter_lite's tables: output_summary.csv, round_<i>.csv for each sample, quant_param.csv.
+/// `quantize` writes them where `debug_info_save_path` is set; there after equalisation.
 void write_debug_info(const std::string& model_path, const std::string& quantized_path,
                       const DebugInfoOptions& options, const Context& context = {});
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // converter_lite's debug reports: every tensor of every node before and after quantisation.
+#include "pipeline/debug_info.h"
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -9,9 +11,8 @@
 #include "base/format.h"
 #include "pipeline/analyze_setup.h"
 #include "pipeline/random_inputs.h"
+#include "pipeline/weight_items.h"
 #include "plan/facts.h"
-#include "quench/report.h"
-#include "report/csv.h"
 
 namespace quench {
 namespace {
@@ -19,12 +20,6 @@ namespace {
 using Fields = std::vector<std::string>;
 
 std::string number(double value) { return format("{:.6g}", value); }
-
-/// converter_lite ends every line with a comma.
-std::string line_of(Fields fields) {
-  fields.emplace_back();
-  return report::csv_line(fields);
-}
 
 /// A tensor of a node in both models.
 struct Pair {
@@ -190,7 +185,7 @@ const Fields kRoundHead = {"",
 
 std::string round_text(const std::vector<Pair>& pairs, const Values& real,
                        const Values& quantized) {
-  std::string text = line_of(kRoundHead);
+  std::string text = debug_line(kRoundHead);
   std::size_t index = 0;
   const auto add = [&](const Pair& pair, const char* kind, const std::vector<float>& values,
                        double clip, double cosine) {
@@ -205,7 +200,7 @@ std::string round_text(const std::vector<Pair>& pairs, const Values& real,
     fields.insert(fields.end(), numbers.begin(), numbers.end());
     fields.push_back(number(clip));
     fields.push_back(number(cosine));
-    text += line_of(std::move(fields));
+    text += debug_line(std::move(fields));
   };
   for (const Pair& pair : pairs) {
     const std::vector<float> after = quantized.get(pair.quantized_name);
@@ -222,51 +217,11 @@ std::string round_text(const std::vector<Pair>& pairs, const Values& real,
   return text;
 }
 
-/// A row for each channel of each grid, from the Q/DQ nodes beside each node.
-std::string params_text(const Graph& graph) {
-  std::string text = line_of({"NodeName", "NodeType", "TensorName", "ElementsNum", "Dims", "Scale",
-                              "ZeroPoint", "Bits", "CorrectionVar", "CorrectionMean"});
-  const Uses uses(graph);
-  for (const Node& node : graph.nodes) {
-    if (is_cast(node)) continue;
-    for (const ValueId input : node.inputs) {
-      const NodeId maker = input == kNoValue ? -1 : uses.producer[static_cast<std::size_t>(input)];
-      if (maker < 0) continue;
-      const Node& cast = graph.nodes[static_cast<std::size_t>(maker)];
-      const Tensor* scale =
-          cast.op_type == "DequantizeLinear" ? graph.constant(cast.input(1)) : nullptr;
-      if (scale == nullptr) continue;
-      const Tensor* zero = graph.constant(cast.input(2));
-      const std::vector<float> scales = to_float(*scale);
-      const std::vector<float> zeros = zero == nullptr ? std::vector<float>() : to_float(*zero);
-      const ValueType& type = graph[cast.inputs[0]].type;
-      const Tensor* integers = graph.constant(cast.inputs[0]);
-      const auto shape =
-          integers != nullptr ? std::optional(integers->shape()) : type.static_shape();
-      const DType dtype = integers != nullptr ? integers->dtype() : type.dtype;
-      std::string dims;
-      std::int64_t elements = 1;
-      for (const std::int64_t dim : shape.value_or(Shape())) {
-        dims += format("{} ", dim);
-        elements *= dim;
-      }
-      for (std::size_t i = 0; i < scales.size(); ++i) {
-        text += line_of({plan::key_of(graph, node), node.op_type, graph[cast.inputs[0]].name,
-                         format("{}", shape ? elements : 0), dims,
-                         number(static_cast<double>(scales[i])),
-                         number(i < zeros.size() ? static_cast<double>(zeros[i]) : 0),
-                         format("{}", dtype == DType::Undefined ? 8 : info(dtype).bits), "1", "0"});
-      }
-    }
-  }
-  return text;
-}
-
 std::string summary_text(std::size_t round, const Model& model, const Values& real,
                          const Values& quantized) {
   std::string text;
   for (const std::string& name : float_output_names(model.graph)) {
-    text += line_of(
+    text += debug_line(
         {format("{}", round), name, number(cosine_of(real.get(name), quantized.get(name)))});
   }
   return text;
@@ -280,42 +235,83 @@ void remove_old(const std::filesystem::path& folder) {
   }
 }
 
+/// The samples one by one; without data a single one at random.
+class Rounds {
+ public:
+  Rounds(const Graph& graph, const DebugInfoOptions& options, const Context& context)
+      : inputs_(required_inputs(graph)), seed_(context.seed) {
+    if (!options.data.path.empty()) {
+      data_.emplace(open_data(options.data, inputs_, context), inputs_, 1, context);
+    }
+    const std::int64_t all = data_ ? data_->batches() : 1;
+    count_ = options.rounds > 0 ? std::min(options.rounds, all) : all;
+  }
+  std::int64_t count() const noexcept { return count_; }
+  TensorMap inputs(std::int64_t round) {
+    if (data_) return data_->batch(round)->inputs;
+    std::mt19937_64 generator(seed_);
+    return random_feeds(inputs_, resolve_shapes(inputs_, {}, 1), generator);
+  }
+
+ private:
+  std::vector<Value> inputs_;
+  std::uint64_t seed_;
+  std::optional<analyze::EvalData> data_;
+  std::int64_t count_ = 0;
+};
+
+/// Whether only weights were replaced: every node is still there.
+bool in_place(QuantType type) { return type == QuantType::Weight || type == QuantType::Dynamic; }
+
 }  // namespace
 
-void write_debug_info(const std::string& model_path, const std::string& quantized_path,
-                      const DebugInfoOptions& options, const Context& context) {
+DebugInfoOptions start_debug_info(const QuantizeOptions& options) {
+  if (!options.debug_info_save_path.empty()) make_folder(options.debug_info_save_path);
+  // Weights are the same in every round.
+  return {.data = options.data,
+          .input_shapes = options.input_shapes,
+          .folder = options.debug_info_save_path,
+          .rounds = in_place(options.type) ? 1 : 0,
+          .type = options.type};
+}
+
+void write_debug_tables(const Model& real, Model quantized, const DebugInfoOptions& options,
+                        const Context& context) {
   make_folder(options.folder);
   const std::filesystem::path folder(options.folder);
-  Model given = load(model_path);
-  set_input_shapes(given, options.input_shapes);
-  const Model model = prepare_for_quantization(std::move(given));
-  Model quantized = load(quantized_path);
   infer_types(quantized);
-  const std::vector<Pair> pairs = find_pairs(model.graph, quantized.graph);
-  std::vector<std::string> float_names = float_output_names(model.graph);
+  const std::vector<Pair> pairs = find_pairs(real.graph, quantized.graph);
+  std::vector<std::string> float_names = float_output_names(real.graph);
   std::vector<std::string> quantized_names = float_names;
   for (const Pair& pair : pairs) {
     if (!pair.float_name.empty()) float_names.push_back(pair.float_name);
     quantized_names.push_back(pair.quantized_name);
   }
-  Values real(model, float_names, context);
-  Values other(quantized, quantized_names, context);
-  const std::vector<Value> inputs = required_inputs(model.graph);
-  analyze::EvalData data(open_data(options.data, inputs, context), inputs, 1, context);
+  Values before(real, float_names, context);
+  Values after(quantized, quantized_names, context);
+  Rounds rounds(real.graph, options, context);
   remove_old(folder);
-  std::string summary = line_of({"Round", "TensorName", "CosineSimilarity"});
-  const std::int64_t rounds =
-      options.rounds > 0 ? std::min(options.rounds, data.batches()) : data.batches();
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    const auto batch = data.batch(round);
-    real.run(batch->inputs);
-    other.run(batch->inputs);
-    write_text((folder / format("round_{}.csv", round)).string(), round_text(pairs, real, other));
-    summary += summary_text(static_cast<std::size_t>(round), model, real, other);
-    context.report("debug reports", round + 1, rounds);
+  std::string summary = debug_line({"Round", "TensorName", "CosineSimilarity"});
+  for (std::int64_t round = 0; round < rounds.count(); ++round) {
+    const TensorMap inputs = rounds.inputs(round);
+    before.run(inputs);
+    after.run(inputs);
+    write_text((folder / format("round_{}.csv", round)).string(), round_text(pairs, before, after));
+    summary += summary_text(static_cast<std::size_t>(round), real, before, after);
+    context.report("debug reports", round + 1, rounds.count());
   }
   write_text((folder / "output_summary.csv").string(), summary);
-  write_text((folder / "quant_param.csv").string(), params_text(quantized.graph));
+  write_text((folder / "quant_param.csv").string(), grids_table(quantized.graph));
+}
+
+void write_debug_info(const std::string& model_path, const std::string& quantized_path,
+                      const DebugInfoOptions& options, const Context& context) {
+  make_folder(options.folder);
+  Model given = load(model_path);
+  set_input_shapes(given, options.input_shapes);
+  const Model real = in_place(options.type) ? prepare_weights(std::move(given))
+                                            : prepare_for_quantization(std::move(given));
+  write_debug_tables(real, load(quantized_path), options, context);
 }
 
 }  // namespace quench

@@ -10,6 +10,7 @@
 #include "calibrate/collect.h"
 #include "pipeline/advice.h"
 #include "pipeline/batchnorm_check.h"
+#include "pipeline/debug_info.h"
 #include "pipeline/job_steps.h"
 #include "pipeline/layer_scores.h"
 #include "pipeline/memory.h"
@@ -54,6 +55,7 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
          options.config.target);
   }
   { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
+  const DebugInfoOptions debug = start_debug_info(options);
   const Judge judge(job, context);
   equalize_channels(job, judge, options, context, report);
   note_decisions(job.model, job.plan, report);
@@ -70,9 +72,11 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
   }
   warn_of_clipping(job.statistics, job.solution, report);
   warn_of_layers(report);
+  const Model simulated = quantised;
   if (options.qoperator) quantised = to_qoperator(quantised);
   note_origin(quantised, options, job.origin);
   save(quantised, out_path);
+  if (!debug.folder.empty()) write_debug_tables(job.model, simulated, debug, context);
   for (const auto& [name, statistic] : job.statistics) {
     report.calibration_samples = std::max(report.calibration_samples, statistic.samples);
   }
@@ -84,6 +88,16 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
   return report;
 }
 
+/// Runs a job that changes its model in place, then compares the two files.
+QuantizeReport with_tables(decltype(quantize) job, const std::string& model_path,
+                           const std::string& out_path, const QuantizeOptions& options,
+                           const Context& context) {
+  const DebugInfoOptions debug = start_debug_info(options);
+  QuantizeReport report = job(model_path, out_path, options, context);
+  if (!debug.folder.empty()) write_debug_info(model_path, out_path, debug, context);
+  return report;
+}
+
 }  // namespace
 
 QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
@@ -91,10 +105,10 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
   QuantizeReport report;
   switch (options.type) {
     case QuantType::Weight:
-      report = quantize_weights(model_path, out_path, options, context);
+      report = with_tables(quantize_weights, model_path, out_path, options, context);
       break;
     case QuantType::Dynamic:
-      report = quantize_dynamic(model_path, out_path, options, context);
+      report = with_tables(quantize_dynamic, model_path, out_path, options, context);
       break;
     case QuantType::None:
     case QuantType::Full:
