@@ -21,7 +21,8 @@ build: deps  ## build the program: build/release/quench
 
 demo: build  ## quantise a small network, and print accuracy, size and time
 	build/release/quench demo --model examples/data/fashion.onnx \
-	  --data examples/data/fashion-test-images-idx3-ubyte.gz --mean 72.9 --std 90 --int8 build/demo
+	  --data examples/data/fashion-test-images-idx3-ubyte.gz --mean 72.9 --std 90 --int8 build/demo \
+	  --report build/demo/report.html
 
 all-release: deps-test
 	cmake --preset release $(CMAKE_ARGS)

@@ -1,10 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the evaluations of `quench analyze target` on classification models with 4-bit weights."""
+"""Counts the evaluations of `quench analyze target` on classification models with 4-bit weights.
+
+A pass is one evaluation of a quantised model on all samples; a choice that is clearly good or bad
+takes a part of one. Beside it: the passes that PaddleSlim's way takes, which leaves the worst layer
+in float, then the worst two, and so on, until the model is good enough. Ranking the layers, scoring
+the float model and the one with every layer quantised come before either and are not counted."""
 import argparse
+import pathlib
 import sys
 import tempfile
 
+import numpy as np
+
+import accuracy_ort
 import common
 
 DATA = common.SHARED / "data"
@@ -12,19 +21,40 @@ IMAGENET = (DATA / "imagenet-mini/calib", DATA / "imagenet-mini/eval",
             DATA / "imagenet-mini/eval_labels.txt",
             ["--resize-shorter", "256", "--center-crop", "224,224", "--mean",
              "123.675,116.28,103.53", "--std", "58.395,57.12,57.375"])
-# Model, calibration samples, evaluation samples, their labels, flags, points below float.
+
+
+def files(calib, data, labels, flags):
+    """Samples that lie in files as they are."""
+    return lambda model, folder: (calib, data, labels, flags)
+
+
+def text_lines(flags):
+    """Text lines, every second one turned: the first 100 calibrate, the others are scored."""
+    def prepare(model, folder):
+        x = accuracy_ort.turned(accuracy_ort.samples(model, folder, DATA / "textlines/eval", *flags))
+        np.save(folder / "calib.npy", x[:100])
+        np.save(folder / "eval.npy", x[100:])
+        np.save(folder / "labels.npy", np.arange(100, len(x)) % 2)
+        return folder / "calib.npy", folder / "eval.npy", folder / "labels.npy", []
+    return prepare
+
+
+# What prepares calibration samples, evaluation samples, their labels and flags, by model.
 CASES = {
-    "dscnn_kws_bn.onnx": (DATA / "kws/calib_x.npy", DATA / "kws/eval_x.npy",
-                          DATA / "kws/eval_y.npy", []),
-    "resnet8_cifar10_bn.onnx": (DATA / "cifar10/data_batch_1.bin", DATA / "cifar10/test_batch.bin",
-                                None, []),
-    "squeezenet1.1.onnx": IMAGENET,
-    "mobilenet_v2.onnx": IMAGENET,
+    "dscnn_kws_bn.onnx": files(DATA / "kws/calib_x.npy", DATA / "kws/eval_x.npy",
+                               DATA / "kws/eval_y.npy", []),
+    "resnet8_cifar10_bn.onnx": files(DATA / "cifar10/data_batch_1.bin",
+                                     DATA / "cifar10/test_batch.bin", None, []),
+    "ppocr_v2_cls.onnx": text_lines(accuracy_ort.OCR_CLS),
+    "pplcnet_x0_25_textline_ori.onnx": text_lines(accuracy_ort.OCR_ORI),
+    "squeezenet1.1.onnx": files(*IMAGENET),
+    "mobilenet_v2.onnx": files(*IMAGENET),
 }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="one model")
     parser.add_argument("--bits", type=int, default=4)
     parser.add_argument("--drop", type=float, default=0.5, help="points of top-1 below float")
@@ -32,18 +62,19 @@ def main():
     options = parser.parse_args()
     build = common.SOURCE / "build" / "release"
     rows, results, missed = [], {}, False
-    for name, (calib, data, labels, flags) in CASES.items():
+    for name, prepare in CASES.items():
         if options.only not in (None, name):
             continue
-        words = [build / "quench", "analyze", "target", common.SHARED / "models" / name, "--data",
-                 calib, "--limit", 100, "--eval-data", data, "--eval-limit", options.eval_limit,
-                 "--weight-bits", options.bits, "--metric", "top1", "--quiet", "--json", *flags]
-        if labels:
-            words += ["--eval-labels", labels]
-        with tempfile.TemporaryDirectory() as folder:
-            known = common.run_json([*words, "-o", folder, "--at-least", 0])
-            found = common.run_json([*words, "-o", folder, "--at-least",
-                                     known["float"] - options.drop])
+        with tempfile.TemporaryDirectory() as place:
+            folder, model = pathlib.Path(place), common.SHARED / "models" / name
+            calib, data, labels, flags = prepare(model, folder)
+            words = [build / "quench", "analyze", "target", model, "--data", calib, "--limit", 100,
+                     "--eval-data", data, "--eval-limit", options.eval_limit, "--weight-bits",
+                     options.bits, "--metric", "top1", "--quiet", "--json", "-o", folder, *flags]
+            if labels:
+                words += ["--eval-labels", labels]
+            known = common.run_json([*words, "--at-least", 0])
+            found = common.run_json([*words, "--at-least", known["float"] - options.drop])
         most = found["one_by_one"] / 3
         missed = missed or found["evaluations"] > most
         results[name] = found

@@ -14,6 +14,7 @@
 #include "cli/errors.h"
 #include "cli/json.h"
 #include "cli/table.h"
+#include "quench/report.h"
 
 namespace quench::cli {
 namespace {
@@ -22,6 +23,7 @@ struct DemoFlags {
   DemoOptions options;
   DataFlags data;
   CommonFlags common;
+  std::string report;
 };
 
 /// A column is a title and how it is read from a row; a new one is a line in `columns`.
@@ -78,16 +80,33 @@ Json rows_json(const std::vector<DemoRow>& rows) {
   return {{"models", list}};
 }
 
+/// Ranks the layers of the first model and writes its HTML report.
+void write_demo_report(const DemoOptions& options, const std::string& path,
+                       const Context& context) {
+  AnalyzeOptions analysis;
+  analysis.quantize.data = options.evaluate.data;
+  std::int64_t& limit = analysis.quantize.data.limit;
+  limit = limit > 0 ? std::min(limit, options.calibration_samples) : options.calibration_samples;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  analysis.save_dir = folder.empty() ? "." : folder.string();
+  const std::string& model = options.models.front();
+  const SensitivityResult ranking = analyze_sensitivity(model, analysis, {}, context);
+  write_report(model, analysis, path, &ranking, context);
+}
+
 int run(const DemoFlags& flags) {
   DemoOptions options = flags.options;
   options.evaluate.data = data_options(flags.data);
   ProgressBar bar;
-  const std::vector<DemoRow> rows = demo(options, make_context(flags.common, bar));
+  const Context context = make_context(flags.common, bar);
+  const std::vector<DemoRow> rows = demo(options, context);
+  if (!flags.report.empty()) write_demo_report(options, flags.report, context);
   bar.clear();
   if (flags.common.json) {
     print_json(rows_json(rows));
   } else {
     print_rows(rows);
+    if (!flags.report.empty()) print("report, for a browser: " + flags.report + "\n");
   }
   return kOk;
 }
@@ -108,6 +127,9 @@ Command setup_demo(CLI::App& root) {
   app->add_option("--int8", flags->options.int8_folder,
                   "Quantise each model in several ways into this folder and show those too")
       ->type_name("FOLDER");
+  app->add_option("--report", flags->report,
+                  "Rank the layers of the first model and write its HTML report")
+      ->type_name("HTML");
   add_data_flags(*app, flags->data);
   add_common_flags(*app, flags->common, Work::Runs);
   return {app, [flags] { return run(*flags); }};

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
+#include "pipeline/quantize_steps.h"
 #include "pipeline/random_inputs.h"
 #include "pipeline/small_layers.h"
 
@@ -100,6 +101,7 @@ Analysis set_up_analysis(const std::string& model_path, const AnalyzeOptions& op
   set_input_shapes(model, options.quantize.input_shapes);
   model = prepare_for_quantization(std::move(model));
   QuantConfig config = without_small_layers(model.graph, options.quantize);
+  make_final_plan(model, config);  // the version of operators that the written file has
   analysis.simulator = std::make_unique<analyze::Simulator>(std::move(model), std::move(config));
   if (!options.save_dir.empty()) make_folder(options.save_dir);
   // A wrong metric or missing data is reported before the long pass.

@@ -2,13 +2,10 @@
 // quench analyze target: the most quantised model that meets a metric.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 
-#include "analyze/sensitivity.h"
-#include "analyze/target.h"
 #include "base/format.h"
-#include "pipeline/analyze_setup.h"
+#include "pipeline/jury.h"
 #include "pipeline/random_inputs.h"
 
 namespace quench {
@@ -19,10 +16,6 @@ using analyze::Verdict;
 
 /// Samples that the ranking looks at: noise at the outputs needs few.
 constexpr std::int64_t kRankingSamples = 48;
-/// Samples that a choice is judged by before it may be dropped.
-constexpr std::int64_t kFirstLook = 16;
-/// Standard errors below the target at which a choice is dropped.
-constexpr double kHopeless = 3;
 
 /// Layers by the noise that quantising each brings, worst first; needs no labels.
 std::vector<std::string> ranking(Analysis& analysis, const AnalyzeOptions& options,
@@ -50,109 +43,88 @@ std::vector<std::string> ranking(Analysis& analysis, const AnalyzeOptions& optio
   return names;
 }
 
-/// Judges choices by the evaluation data or by the caller's function.
-class Jury {
- public:
-  Jury(Analysis& analysis, double at_least, const Context& context)
-      : analysis_(analysis), at_least_(at_least), context_(context) {
-    if (analysis_.eval) return;
-    job_.emplace(analyze::SensitivityJob{.simulator = *analysis_.simulator,
-                                         .data = *analysis_.data,
-                                         .scorer = *analysis_.scorer,
-                                         .context = context_,
-                                         .scores = {},
-                                         .checkpoint = {}});
-    expected_ = analyze::float_outputs(*job_);
-  }
+/// The job that makes the model of a choice. Biases are not corrected and channels not scaled: the
+/// search judged models without that.
+QuantizeOptions job_of(const AnalyzeOptions& options, const Choice& choice) {
+  QuantizeOptions job = options.quantize;
+  job.type = QuantType::Full;
+  job.bias_correction = false;
+  job.equalization = Equalization::Never;
+  job.debug_info_save_path.clear();
+  QuantConfig& config = job.config;
+  config.skip_quant_node.insert(config.skip_quant_node.end(), choice.in_float.begin(),
+                                choice.in_float.end());
+  for (const auto& [layer, bits] : choice.weight_bits) config.by_layer[layer].weight_bits = bits;
+  return job;
+}
 
-  bool higher_is_better() const { return analysis_.eval || analysis_.scorer->higher_is_better(); }
-  bool enough(double value) const {
-    return higher_is_better() ? value >= at_least_ : value <= at_least_;
-  }
+/// Whether a list in an INI file can hold the name.
+bool can_be_listed(const std::string& name) {
+  return name.find_first_of(",=\"\r\n") == std::string::npos && !name.empty() &&
+         name.front() > ' ' && name.back() > ' ';
+}
 
-  double float_value() {
-    if (analysis_.eval) return analysis_.eval(analysis_.simulator->model());
-    std::vector<analyze::SampleScore> scores;
-    for (std::int64_t i = 0; i < analysis_.data->batches(); ++i) {
-      const TensorMap& own = expected_[static_cast<std::size_t>(i)];
-      analysis_.scorer->add(*analysis_.data->batch(i), own, own, scores);
-    }
-    return analysis_.scorer->value(scores);
-  }
+constexpr const char* kSettings = "target_settings.json";
 
-  Verdict judge(const Choice& choice, bool whole) {
-    context_.check_cancelled();
-    context_.report("searching", ++asked_, 0);
-    Model model = analysis_.simulator->quantized(choice);
-    if (analysis_.eval) {
-      const double value = analysis_.eval(model);
-      return {.meets = enough(value), .value = value};
-    }
-    Session session(std::move(model), {}, context_);
-    std::vector<analyze::SampleScore> scores;
-    const std::int64_t batches = analysis_.data->batches();
-    for (std::int64_t i = 0; i < batches; ++i) {
-      const auto batch = analysis_.data->batch(i);
-      analysis_.scorer->add(*batch, session.run(batch->inputs, analysis_.scorer->outputs()),
-                            expected_[static_cast<std::size_t>(i)], scores);
-      if (!whole && i + 1 < batches && hopeless(scores)) {
-        const double passes =
-            static_cast<double>(scores.size()) / static_cast<double>(analysis_.data->size());
-        return {.value = analysis_.scorer->value(scores), .passes = passes, .whole = false};
-      }
-    }
-    const double value = analysis_.scorer->value(scores);
-    return {.meets = enough(value), .value = value};
+/// The job as converter_lite's configuration. What its keys cannot say is in the settings.
+std::string config_text(const QuantizeOptions& job) {
+  std::string text = format("[quench_param]\nsettings_file={}\n", kSettings) +
+                     "[common_quant_param]\nquant_type=FULL_QUANT\nbit_num=8\n";
+  const std::vector<std::string>& names = job.config.skip_quant_node;
+  if (!std::ranges::all_of(names, can_be_listed)) {
+    text += format("# skip_quant_node is in {}: commas part names here\n", kSettings);
+  } else if (!names.empty()) {
+    text += format("skip_quant_node={}\n", fmt::join(names, ","));
   }
-
- private:
-  /// Whether a share of samples cannot come up to the target any more, for sure or nearly.
-  bool hopeless(const std::vector<analyze::SampleScore>& scores) const {
-    if (!analysis_.scorer->is_share()) return false;
-    const auto seen = static_cast<double>(scores.size());
-    if (seen < static_cast<double>(kFirstLook)) return false;
-    const auto all = static_cast<double>(analysis_.data->size());
-    const double share = analysis_.scorer->value(scores) / 100;
-    if (100 * (share * seen + all - seen) / all < at_least_) return true;
-    const double spread = std::sqrt(std::max(share * (1 - share), 1 / seen) / seen);
-    return 100 * (share + kHopeless * spread) < at_least_;
-  }
-
-  Analysis& analysis_;
-  double at_least_;
-  const Context& context_;
-  std::optional<analyze::SensitivityJob> job_;
-  std::vector<TensorMap> expected_;
-  std::int64_t asked_ = 0;
-};
-
-/// The choice as converter_lite's configuration.
-std::string config_text(const Choice& choice) {
-  std::vector<std::string> names;
-  std::string unsaid;
-  for (const std::string& name : choice.in_float) {
-    if (name.find_first_of(",\r\n") == std::string::npos) {
-      names.push_back(name);
-    } else {
-      unsaid += format("# not in the list, which commas part: {}\n", on_one_line(name));
-    }
-  }
-  std::string text = "[common_quant_param]\nquant_type=FULL_QUANT\nbit_num=8\n" + unsaid;
-  if (!names.empty()) text += format("skip_quant_node={}\n", fmt::join(names, ","));
   return text + "[full_quant_param]\nbias_correction=false\n";
 }
 
-void write_model(Analysis& analysis, const AnalyzeOptions& options, const TargetOptions& how,
-                 const Choice& choice) {
-  const std::filesystem::path folder(options.save_dir);
-  std::string path = how.out_path;
-  if (path.empty()) {
-    make_folder((folder / "target_quant_model").string());
-    path = (folder / "target_quant_model" / "model.onnx").string();
+/// Writes what was found.
+class TargetWriter {
+ public:
+  TargetWriter(Analysis& analysis, const AnalyzeOptions& options, const TargetOptions& how,
+               const Context& context)
+      : analysis_(analysis), options_(options), folder_(options.save_dir), context_(context) {
+    path_ = how.out_path;
+    if (!path_.empty()) return;
+    make_folder((folder_ / "target_quant_model").string());
+    path_ = (folder_ / "target_quant_model" / "model.onnx").string();
   }
-  save(analysis.simulator->quantized(choice), path);
-  write_text((folder / "target.cfg").string(), config_text(choice));
-}
+
+  /// Writes the model as `quantize` does, so that the configuration gives it again, and judges the
+  /// file. Should it come out worse than what was judged, more layers are left in float.
+  void write(Jury& jury, const std::vector<std::string>& worst_first, Choice& choice,
+             TargetResult& result) {
+    for (const std::string& next : worst_first) {
+      make(choice);
+      const Verdict verdict = jury.judge_file(path_, choice, result.value);
+      result.evaluations += verdict.passes;
+      result.value = verdict.value;
+      result.met = verdict.meets;
+      if (result.met) return;
+      choice.in_float.insert(next);
+    }
+    std::filesystem::remove(path_);
+  }
+
+ private:
+  void make(const Choice& choice) {
+    const QuantizeOptions job = job_of(options_, choice);
+    if (choice.in_float.size() == analysis_.simulator->layers().size()) {
+      save(analysis_.simulator->quantized(choice), path_);  // there is nothing left to quantise
+    } else {
+      quantize(analysis_.model_path, path_, job, context_);
+    }
+    write_text((folder_ / kSettings).string(), settings_json(job));
+    write_text((folder_ / "target.cfg").string(), config_text(job));
+  }
+
+  Analysis& analysis_;
+  const AnalyzeOptions& options_;
+  std::filesystem::path folder_;
+  const Context& context_;
+  std::string path_;
+};
 
 }  // namespace
 
@@ -170,10 +142,15 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
   result.quantized_metric = result.value = all.value;
   result.met = all.meets;
   Choice choice;
+  std::vector<std::string> worst_first;
+  for (const analyze::Layer& layer : analysis.simulator->layers()) {
+    worst_first.push_back(layer.name);
+  }
   if (!result.met && jury.enough(result.float_metric)) {
-    const analyze::Ladder ladder(ranking(analysis, options, context), how.raise_bits);
-    const analyze::TargetSearch found = analyze::search(
-        ladder, [&](const Choice& each, bool whole) { return jury.judge(each, whole); });
+    worst_first = ranking(analysis, options, context);
+    const analyze::TargetSearch found =
+        analyze::search(analyze::Ladder(worst_first, how.raise_bits),
+                        [&](const Choice& each, bool whole) { return jury.judge(each, whole); });
     result.met = found.met;
     result.tried = found.tried;
     result.evaluations = found.passes;
@@ -183,12 +160,14 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
       result.value = found.value;
     }
   }
+  if (result.met) {
+    TargetWriter(analysis, options, how, context).write(jury, worst_first, choice, result);
+  }
   result.in_float.assign(choice.in_float.begin(), choice.in_float.end());
   result.weight_bits = choice.weight_bits;
   const bool share = analysis.scorer && analysis.scorer->is_share();
   result.confidence = share ? wilson(result.value, result.samples)
                             : Confidence{.low = result.value, .high = result.value};
-  if (result.met) write_model(analysis, options, how, choice);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return result;
 }

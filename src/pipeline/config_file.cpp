@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantisation settings from converter_lite's INI files.
 #include <algorithm>
+#include <filesystem>
 
 #include "base/format.h"
 #include "base/ini.h"
@@ -37,6 +38,7 @@ class ConfigReader {
 
   void read() {
     for (const IniSection& section : file_.sections()) check_section(file_, section);
+    if (const IniSection* own = file_.find("quench_param")) read_own(*own);
     if (const IniSection* common = file_.find("common_quant_param")) read_common(*common);
     if (const IniSection* full = file_.find("full_quant_param")) read_full(*full);
     if (const IniSection* weight = file_.find("weight_quant_param")) read_weight(*weight);
@@ -62,6 +64,16 @@ class ConfigReader {
       field = static_cast<Number>(file_.to_int(*entry, static_cast<std::int64_t>(range.min),
                                                static_cast<std::int64_t>(range.max)));
     }
+  }
+
+  /// Settings of ours under the keys of converter_lite; a relative path starts at this file.
+  void read_own(const IniSection& section) {
+    const IniEntry* entry = section.find("settings_file");
+    if (entry == nullptr) return;
+    const auto folder = std::filesystem::path(file_.path()).parent_path();
+    std::vector<std::string> notes = std::move(options_.notes);
+    options_ = read_settings((folder / entry->value).string());
+    options_.notes = std::move(notes);
   }
 
   void read_common(const IniSection& section) {
@@ -193,7 +205,7 @@ class ConfigReader {
     static const Names used = {"common_quant_param",           "full_quant_param",
                                "data_preprocess_param",        "weight_quant_param",
                                "mixed_bit_weight_quant_param", "dynamic_quant_param",
-                               "transform_quant_param"};
+                               "transform_quant_param",        "quench_param"};
     for (const IniSection& section : file_.sections()) {
       if (std::find(used.begin(), used.end(), section.name) != used.end()) continue;
       options_.notes.push_back(format("{}:{}: [{}] has no effect on an ONNX model", file_.path(),

@@ -82,6 +82,7 @@ const std::vector<KnownSection>& known_sections() {
       {"ge_session_options", {}},
       {"ge_graph_options", {}},
       {"graph_kernel_param", {}},
+      {"quench_param", {"settings_file"}},
   };
   return sections;
 }

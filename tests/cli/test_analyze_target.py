@@ -49,6 +49,36 @@ class TargetTest(harness.CliTest):
                               "config/target.cfg", "--data", "images.npy")
         self.assertIn(result["in_float"][0], str(again["float_layers"]))
 
+    def check_same_model(self, folder, model):
+        """The configuration alone gives the bytes of the model that was found and judged."""
+        self.run_quench("quantize", model, "-o", "same.onnx", "--config", f"{folder}/target.cfg")
+        self.assertEqual((self.dir / "same.onnx").read_bytes(),
+                         (self.dir / folder / "target_quant_model/model.onnx").read_bytes())
+
+    def test_config_gives_the_same_model(self):
+        cases = {"few_bits": ["--weight-bits", "4"],
+                 "named": ["--weight-observer", "abs_max", "--activation-observer", "KL"],
+                 "raised": ["--weight-bits", "2", "--raise-bits", "8"]}
+        for folder, words in cases.items():
+            with self.subTest(case=folder):
+                words = [*words, "--metric", "sqnr", "-o", folder]
+                full = self.target_json(*words, "--at-least", "-50")["quantized"]
+                self.check_same_model(folder, "model.onnx")
+                result = self.target_json(*words, "--at-least", str(full + 0.5))
+                self.assertEqual(len(result["in_float"]) + len(result["weight_bits"]), 1)
+                self.check_same_model(folder, "model.onnx")
+                own = self.run_json("eval", "same.onnx", "--data", "images.npy", "--reference",
+                                    "model.onnx", "--metric", "sqnr")
+                self.assertAlmostEqual(own["sqnr"], result["value"], 3)
+
+    def test_config_of_odd_names(self):
+        words = ["analyze", "target", "names.onnx", "--data", "images.npy", "--weight-bits", "2",
+                 "--metric", "sqnr", "-o", "odd"]
+        poor = self.run_json(*words, "--at-least", "-50")["quantized"]
+        result = self.run_json(*words, "--at-least", str(poor + 1))
+        self.assertTrue(result["in_float"][0].startswith('a,"b"/'))
+        self.check_same_model("odd", "names.onnx")
+
     def test_more_bits_instead(self):
         words = ["--weight-bits", "2", "--metric", "sqnr", "-o", "bits", "--raise-bits", "8"]
         poor = self.target_json(*words, "--at-least", "-50")["quantized"]

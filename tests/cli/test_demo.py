@@ -35,6 +35,13 @@ class DemoTest(harness.CliTest):
             self.assertGreater(row["timing"]["median_ms"], 0)
             self.assertIn("top1", row)
 
+    def test_report_is_the_last_thing(self):
+        text = self.run_quench(*self.WORDS, "--report", "pages/report.html").stdout
+        self.assertTrue(text.endswith("report, for a browser: pages/report.html\n"), text)
+        page = (self.dir / "pages/report.html").read_text(encoding="utf-8")
+        for name in ("conv_node", "gemm_node", '"sensitivity":{'):
+            self.assertIn(name, page)
+
 
 if __name__ == "__main__":
     unittest.main()

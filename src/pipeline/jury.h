@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges choices of quantised layers against a number that must be met.
+#pragma once
+
+#include "analyze/sensitivity.h"
+#include "analyze/target.h"
+#include "pipeline/analyze_setup.h"
+
+namespace quench {
+
+/// By the evaluation data, or by the caller's function.
+class Jury {
+ public:
+  Jury(Analysis& analysis, double at_least, const Context& context);
+
+  bool higher_is_better() const;
+  bool enough(double value) const;
+  double float_value();
+  /// With `whole` by all samples, else by as many as make the answer clear.
+  analyze::Verdict judge(const analyze::Choice& choice, bool whole);
+  /// The choice as it was written to a file. Where the file does exactly what was judged before,
+  /// `known` holds for it and a batch is enough to see that.
+  analyze::Verdict judge_file(const std::string& path, const analyze::Choice& choice, double known);
+
+ private:
+  /// What the samples seen so far say about all of them.
+  enum class Lean { Unclear, Misses, Meets };
+  Lean lean(const std::vector<analyze::SampleScore>& scores) const;
+  analyze::Verdict judge_model(Model model, bool whole);
+  bool same_outputs(const Model& model, const analyze::Choice& choice);
+
+  Analysis& analysis_;
+  double at_least_;
+  const Context& context_;
+  std::vector<TensorMap> expected_;  ///< outputs of the float model, batch by batch
+  std::vector<analyze::SampleScore> float_scores_;
+  std::int64_t asked_ = 0;
+};
+
+}  // namespace quench
