@@ -154,6 +154,8 @@ Command setup_target(CLI::App& analyze) {
                   "Give weights of the worst layers N bits before leaving layers in float")
       ->check(CLI::Range(2, 16))
       ->type_name("N");
+  app->add_flag("--one-by-one", flags->how.one_by_one,
+                "Leave out one layer after the other instead of searching: slow, to compare with");
   app->add_option("--model-out", flags->how.out_path,
                   "Where to write the model; default: target_quant_model/model.onnx there")
       ->type_name("FILE");

@@ -46,7 +46,8 @@ struct TargetOptions {
   double at_least = 0;
   /// Above 0: weights of the worst layers get that many bits before layers are left in float.
   int raise_bits = 0;
-  std::string out_path;  ///< the model; empty: `save_dir`/target_quant_model/model.onnx
+  std::string out_path;     ///< the model; empty: `save_dir`/target_quant_model/model.onnx
+  bool one_by_one = false;  ///< search as PaddleSlim does: one layer more until it is enough
 };
 
 /// Finds the most quantised model whose metric is at least a number; verifies it on the whole

@@ -80,13 +80,15 @@ QuantPlan Simulator::plan_of(const Choice& choice) const {
 
 const QuantParams& Simulator::value_grid(const std::string& name, const ValuePlan& plan) {
   std::vector<ValueGrid>& known = values_[name];
+  // What lies around a value decides whether its range is known or observed.
+  const bool fixed = plan.kind == ValuePlan::Kind::Fixed;
   for (const ValueGrid& each : known) {
-    if (each.spec == plan.spec) return each.params;
+    if (each.spec == plan.spec && each.fixed == fixed) return each.params;
   }
   QuantPlan one;
   one.values[name] = plan;
   const QuantSolution found = calibrate::solve(model_, one, statistics_, config_.custom_observers);
-  known.push_back({.spec = plan.spec, .params = found.values.at(name)});
+  known.push_back({.spec = plan.spec, .fixed = fixed, .params = found.values.at(name)});
   return known.back().params;
 }
 

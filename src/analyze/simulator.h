@@ -56,6 +56,7 @@ class Simulator {
  private:
   struct ValueGrid {
     QuantSpec spec;
+    bool fixed = false;
     QuantParams params;
   };
   const QuantParams& value_grid(const std::string& name, const ValuePlan& plan);

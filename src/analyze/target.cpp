@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bisection over a ranking.
+// Looks for the first step of a ranking that is good enough.
 #include "analyze/target.h"
 
 #include <algorithm>
@@ -24,58 +24,83 @@ Confidence wilson(double percent, std::int64_t samples) {
 namespace analyze {
 namespace {
 
+/// A step whose value is known, or was guessed from a part of the samples.
+struct Known {
+  std::size_t step = 0;
+  double lack = 0;  ///< how far it is from enough; not above 0 where it is
+};
+
 /// The search's state: what was asked, and the best that was found.
 class Searcher {
  public:
-  Searcher(const Ladder& ladder, const Judge& judge) : ladder_(ladder), judge_(judge) {}
+  Searcher(const Ladder& ladder, const TargetGoal& goal, const Judge& judge)
+      : ladder_(ladder), goal_(goal), judge_(judge) {}
 
   TargetSearch run() {
-    std::size_t low = 0;  // fails
-    std::size_t high = bracket(low);
-    while (high - low > 1) {
-      const std::size_t middle = low + (high - low) / 2;
-      (meets(middle) ? high : low) = middle;
+    Known low{.step = 0, .lack = lack(goal_.quantized_value)};
+    Known high{.step = ladder_.last(), .lack = lack(goal_.float_value)};
+    int same_side = 0;  // answers in a row that moved the same end
+    while (high.step - low.step > 1 && affordable(middle(low, high))) {
+      const Known next = look(std::abs(same_side) < 2 ? between(low, high) : middle(low, high));
+      const bool meets = next.lack <= 0;
+      same_side = meets ? std::max(same_side, 0) + 1 : std::min(same_side, 0) - 1;
+      (meets ? high : low) = next;
     }
     // What passed on a part of the samples must pass on all of them.
-    while (high <= ladder_.last() && !confirmed(high)) ++high;
-    result_.steps = static_cast<std::int64_t>(std::min(high, ladder_.last()));
-    if (high <= ladder_.last()) refine();
+    while (!confirmed(high.step) && high.step < ladder_.last()) ++high.step;
+    result_.steps = static_cast<std::int64_t>(high.step);
+    if (result_.met) refine(middle(low, high));
     return result_;
   }
 
  private:
-  /// The first of the doubling steps that meets; behind the last when none does.
-  std::size_t bracket(std::size_t& low) {
-    // One by one would be near its end there: start in the middle.
-    std::size_t step = std::max<std::size_t>(1, ladder_.last() / 2);
-    while (step < ladder_.last()) {
-      if (meets(step)) return step;
-      low = step;
-      step += std::max<std::size_t>(1, (ladder_.last() - step) / 2);
-    }
-    return ladder_.last();
+  double lack(double value) const {
+    return goal_.higher_is_better ? goal_.at_least - value : value - goal_.at_least;
   }
 
-  Verdict ask(const Choice& choice, bool whole) {
-    const Verdict verdict = judge_(choice, whole);
+  /// Whether another pass keeps below a third of what one by one takes to get to a step.
+  bool affordable(std::size_t step) const {
+    return !result_.met || 3 * (result_.passes + 1) <= static_cast<double>(step);
+  }
+
+  static std::size_t middle(const Known& low, const Known& high) {
+    return low.step + (high.step - low.step) / 2;
+  }
+
+  /// The first step whose noise is as low as a line through both ends asks for.
+  std::size_t between(const Known& low, const Known& high) const {
+    const double share = low.lack / (low.lack - high.lack);
+    if (!std::isfinite(share)) return middle(low, high);
+    const double from = ladder_.noise(low.step);
+    const double wanted = from + share * (ladder_.noise(high.step) - from);
+    std::size_t step = low.step + 1;
+    while (step + 1 < high.step && ladder_.noise(step) > wanted) ++step;
+    return step;
+  }
+
+  Known look(std::size_t step) {
+    const Verdict verdict = ask(ladder_.at(step), Effort::Clear);
+    if (verdict.meets && verdict.whole) keep(ladder_.at(step), verdict.value, step);
+    // A guess may lie on the other side by rounding: the answer counts.
+    const double found = lack(verdict.value);
+    return {.step = step, .lack = verdict.meets ? std::min(found, 0.0) : std::max(found, 1e-9)};
+  }
+
+  Verdict ask(const Choice& choice, Effort effort) {
+    const Verdict verdict = judge_(choice, effort);
     ++result_.tried;
     result_.passes += verdict.passes;
-    if (!result_.met && (result_.tried == 1 || verdict.value > result_.value) && verdict.whole) {
+    const bool better = result_.tried == 1 || lack(verdict.value) < lack(result_.value);
+    if (!result_.met && better && verdict.whole) {
       result_.value = verdict.value;
       result_.choice = choice;
     }
     return verdict;
   }
 
-  bool meets(std::size_t step) {
-    const Verdict verdict = ask(ladder_.at(step), false);
-    if (verdict.meets && verdict.whole) keep(ladder_.at(step), verdict.value, step);
-    return verdict.meets;
-  }
-
   bool confirmed(std::size_t step) {
     if (result_.met && kept_step_ == step) return true;
-    const Verdict verdict = ask(ladder_.at(step), true);
+    const Verdict verdict = ask(ladder_.at(step), Effort::All);
     if (verdict.meets) keep(ladder_.at(step), verdict.value, step);
     return verdict.meets;
   }
@@ -89,14 +114,12 @@ class Searcher {
   }
 
   /// Gives layers back, those that cost least first.
-  void refine() {
-    const Choice found = result_.choice;
-    for (std::size_t step = kept_step_; step > 1; --step) {
-      if (result_.passes + 1 > static_cast<double>(result_.steps) / 3) return;
+  void refine(std::size_t first) {
+    for (std::size_t step = kept_step_; step > 1 && affordable(first); --step) {
       const Choice less = without(result_.choice, step - 1);
       if (less == result_.choice) continue;
-      const Verdict verdict = ask(less, true);
-      if (!verdict.meets) continue;
+      const Verdict verdict = ask(less, Effort::Clear);
+      if (!verdict.meets || !verdict.whole) continue;
       result_.choice = less;
       result_.value = verdict.value;
     }
@@ -116,6 +139,7 @@ class Searcher {
   }
 
   const Ladder& ladder_;
+  const TargetGoal& goal_;
   const Judge& judge_;
   TargetSearch result_;
   std::size_t kept_step_ = 0;
@@ -129,17 +153,40 @@ Choice Ladder::at(std::size_t step) const {
   if (raise_bits_ > 0) {
     const std::size_t raised = std::min(step, layers_.size());
     in_float = step - raised;
-    for (std::size_t i = 0; i < raised; ++i) choice.weight_bits[layers_[i]] = raise_bits_;
+    for (std::size_t i = 0; i < raised; ++i) choice.weight_bits[layers_[i].name] = raise_bits_;
   }
   for (std::size_t i = 0; i < std::min(in_float, layers_.size()); ++i) {
-    choice.in_float.insert(layers_[i]);
-    choice.weight_bits.erase(layers_[i]);
+    choice.in_float.insert(layers_[i].name);
+    choice.weight_bits.erase(layers_[i].name);
   }
   return choice;
 }
 
-TargetSearch search(const Ladder& ladder, const Judge& judge) {
-  return Searcher(ladder, judge).run();
+double Ladder::noise(std::size_t step) const {
+  // What more bits leave of a layer's noise is not known: by the number of steps then.
+  if (raise_bits_ > 0) return static_cast<double>(last() - step);
+  double sum = 0;
+  for (std::size_t i = step; i < layers_.size(); ++i) sum += layers_[i].noise;
+  return sum;
+}
+
+TargetSearch search(const Ladder& ladder, const TargetGoal& goal, const Judge& judge) {
+  return Searcher(ladder, goal, judge).run();
+}
+
+TargetSearch search_one_by_one(const Ladder& ladder, const Judge& judge) {
+  TargetSearch result;
+  while (!result.met && result.steps < static_cast<std::int64_t>(ladder.last())) {
+    const Choice choice = ladder.at(static_cast<std::size_t>(++result.steps));
+    const Verdict verdict = judge(choice, Effort::All);
+    ++result.tried;
+    result.passes += verdict.passes;
+    if (!verdict.meets && result.tried > 1 && verdict.value <= result.value) continue;
+    result.met = verdict.meets;
+    result.value = verdict.value;
+    result.choice = choice;
+  }
+  return result;
 }
 
 }  // namespace analyze

@@ -2,6 +2,7 @@
 // quench analyze target: the most quantised model that meets a metric.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 
 #include "base/format.h"
@@ -12,14 +13,15 @@ namespace quench {
 namespace {
 
 using analyze::Choice;
+using analyze::Effort;
 using analyze::Verdict;
 
 /// Samples that the ranking looks at: noise at the outputs needs few.
 constexpr std::int64_t kRankingSamples = 48;
 
 /// Layers by the noise that quantising each brings, worst first; needs no labels.
-std::vector<std::string> ranking(Analysis& analysis, const AnalyzeOptions& options,
-                                 const Context& context) {
+std::vector<analyze::RankedLayer> ranking(Analysis& analysis, const AnalyzeOptions& options,
+                                          const Context& context) {
   DataOptions few = options.quantize.data.path.empty() ? options.eval : options.quantize.data;
   if (few.path.empty()) {
     fail(ErrorKind::Usage, "layers are ranked by running them: give --data or --eval-data");
@@ -36,11 +38,11 @@ std::vector<std::string> ranking(Analysis& analysis, const AnalyzeOptions& optio
                               .scores = {},
                               .checkpoint = {}};
   analyze::score_exactly(job);
-  std::vector<std::string> names;
+  std::vector<analyze::RankedLayer> layers;
   for (const auto& layer : analyze::rank(analysis.simulator->layers(), scorer, job.scores, false)) {
-    names.push_back(layer.layer);
+    layers.push_back({.name = layer.layer, .noise = std::pow(10, -layer.sqnr / 10)});
   }
-  return names;
+  return layers;
 }
 
 /// The job that makes the model of a choice. Biases are not corrected and channels not scaled: the
@@ -93,9 +95,10 @@ class TargetWriter {
 
   /// Writes the model as `quantize` does, so that the configuration gives it again, and judges the
   /// file. Should it come out worse than what was judged, more layers are left in float.
-  void write(Jury& jury, const std::vector<std::string>& worst_first, Choice& choice,
+  void write(Jury& jury, const std::vector<analyze::RankedLayer>& worst_first, Choice& choice,
              TargetResult& result) {
-    for (const std::string& next : worst_first) {
+    for (const auto& [next, noise] : worst_first) {
+      if (choice.in_float.contains(next)) continue;
       make(choice);
       const Verdict verdict = jury.judge_file(path_, choice, result.value);
       result.evaluations += verdict.passes;
@@ -109,7 +112,12 @@ class TargetWriter {
 
  private:
   void make(const Choice& choice) {
-    const QuantizeOptions job = job_of(options_, choice);
+    QuantizeOptions job = job_of(options_, choice);
+    // A pass that observes other values rounds its sums in another order: these are the statistics
+    // that were judged.
+    const std::string statistics = (folder_ / "target.stats").string();
+    save_statistics(analysis_.simulator->statistics(), statistics);
+    job.statistics = {statistics};
     if (choice.in_float.size() == analysis_.simulator->layers().size()) {
       save(analysis_.simulator->quantized(choice), path_);  // there is nothing left to quantise
     } else {
@@ -138,19 +146,26 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
   result.layers = analysis.simulator->layers().size();
   result.samples = analysis.data ? analysis.data->size() : 0;
   result.float_metric = jury.float_value();
-  const Verdict all = jury.judge({}, true);
+  const Verdict all = jury.judge({}, Effort::All);
   result.quantized_metric = result.value = all.value;
   result.met = all.meets;
   Choice choice;
-  std::vector<std::string> worst_first;
+  std::vector<analyze::RankedLayer> worst_first;
   for (const analyze::Layer& layer : analysis.simulator->layers()) {
-    worst_first.push_back(layer.name);
+    worst_first.push_back({.name = layer.name});
   }
   if (!result.met && jury.enough(result.float_metric)) {
     worst_first = ranking(analysis, options, context);
-    const analyze::TargetSearch found =
-        analyze::search(analyze::Ladder(worst_first, how.raise_bits),
-                        [&](const Choice& each, bool whole) { return jury.judge(each, whole); });
+    const analyze::Ladder ladder(worst_first, how.raise_bits);
+    const analyze::TargetGoal goal{.at_least = how.at_least,
+                                   .higher_is_better = jury.higher_is_better(),
+                                   .float_value = result.float_metric,
+                                   .quantized_value = result.quantized_metric};
+    const analyze::Judge judge = [&](const Choice& each, Effort effort) {
+      return jury.judge(each, effort);
+    };
+    const analyze::TargetSearch found = how.one_by_one ? analyze::search_one_by_one(ladder, judge)
+                                                       : analyze::search(ladder, goal, judge);
     result.met = found.met;
     result.tried = found.tried;
     result.evaluations = found.passes;

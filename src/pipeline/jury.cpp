@@ -2,13 +2,15 @@
 // Judging by samples, as many as it takes.
 #include "pipeline/jury.h"
 
-#include <algorithm>
 #include <cmath>
+
+#include "base/format.h"
 
 namespace quench {
 namespace {
 
 using analyze::Choice;
+using analyze::Effort;
 using analyze::SampleScore;
 using analyze::Verdict;
 
@@ -17,6 +19,8 @@ constexpr std::size_t kFirstLook = 16;
 /// Standard errors from the target at which the answer is clear: what passes is checked on all
 /// samples in the end, what fails costs at most a layer more.
 constexpr double kClear = 2.5;
+/// In dB: two runs of one model differ in the order of sums, no more.
+constexpr double kSame = 60;
 
 }  // namespace
 
@@ -49,8 +53,12 @@ double Jury::float_value() {
   return analysis_.scorer->value(float_scores_);
 }
 
-Verdict Jury::judge(const Choice& choice, bool whole) {
-  return judge_model(analysis_.simulator->quantized(choice), whole);
+Verdict Jury::judge(const Choice& choice, Effort effort) {
+  const Verdict verdict = judge_model(analysis_.simulator->quantized(choice), effort);
+  context_.info(
+      format("analyze: {} layers in float, {} with more bits: {} on {:.2f} of the samples",
+             choice.in_float.size(), choice.weight_bits.size(), verdict.value, verdict.passes));
+  return verdict;
 }
 
 Verdict Jury::judge_file(const std::string& path, const Choice& choice, double known) {
@@ -60,10 +68,10 @@ Verdict Jury::judge_file(const std::string& path, const Choice& choice, double k
                        static_cast<double>(analysis_.data->size());
     return {.meets = enough(known), .value = known, .passes = share};
   }
-  return judge_model(std::move(model), true);
+  return judge_model(std::move(model), Effort::All);
 }
 
-Verdict Jury::judge_model(Model model, bool whole) {
+Verdict Jury::judge_model(Model model, Effort effort) {
   context_.check_cancelled();
   context_.report("searching", ++asked_, 0);
   if (analysis_.eval) {
@@ -77,11 +85,17 @@ Verdict Jury::judge_model(Model model, bool whole) {
     const auto batch = analysis_.data->batch(i);
     analysis_.scorer->add(*batch, session.run(batch->inputs, analysis_.scorer->outputs()),
                           expected_[static_cast<std::size_t>(i)], scores);
-    const Lean seen = whole || i + 1 == batches ? Lean::Unclear : lean(scores);
-    if (seen == Lean::Unclear) continue;
+    const bool may_stop = effort == Effort::Clear && analysis_.scorer->is_share();
+    if (!may_stop || scores.size() < kFirstLook || i + 1 == batches) continue;
+    const auto [value, spread] = guess(scores);
+    // What meets must be seen whole in the end: near the end it may as well be now.
+    const bool meets = value > at_least_;
+    if (std::abs(value - at_least_) <= spread ||
+        (meets && 2 * scores.size() > float_scores_.size()))
+      continue;
     return {
-        .meets = seen == Lean::Meets,
-        .value = analysis_.scorer->value(scores),
+        .meets = meets,
+        .value = value,
         .passes = static_cast<double>(scores.size()) / static_cast<double>(float_scores_.size()),
         .whole = false};
   }
@@ -90,8 +104,7 @@ Verdict Jury::judge_model(Model model, bool whole) {
 }
 
 /// Both models see the same samples, so the difference between them varies far less than either.
-Jury::Lean Jury::lean(const std::vector<SampleScore>& scores) const {
-  if (!analysis_.scorer->is_share() || scores.size() < kFirstLook) return Lean::Unclear;
+Jury::Guess Jury::guess(const std::vector<SampleScore>& scores) const {
   const auto seen = static_cast<double>(scores.size());
   const auto all = static_cast<double>(float_scores_.size());
   double sum = 0;
@@ -102,24 +115,21 @@ Jury::Lean Jury::lean(const std::vector<SampleScore>& scores) const {
     squares += difference * difference;
   }
   const double mean = sum / seen;
-  const double guess = analysis_.scorer->value(float_scores_) + 100 * mean;
   // Samples that all agree still say nothing about one in so many; none is drawn twice.
   const double variance = std::max(squares / seen - mean * mean, 1 / seen);
-  const double spread = 100 * kClear * std::sqrt(variance / seen * (1 - seen / all));
-  if (guess + spread < at_least_) return Lean::Misses;
-  return guess - spread >= at_least_ ? Lean::Meets : Lean::Unclear;
+  return {.value = analysis_.scorer->value(float_scores_) + 100 * mean,
+          .spread = 100 * kClear * std::sqrt(variance / seen * (1 - seen / all))};
 }
 
 bool Jury::same_outputs(const Model& model, const Choice& choice) {
   const std::vector<std::string>& outputs = analysis_.scorer->outputs();
-  const TensorMap& inputs = analysis_.data->batch(0)->inputs;
+  const auto batch = analysis_.data->batch(0);
   Session written(model, {}, context_);
   Session simulated(analysis_.simulator->quantized(choice), {}, context_);
-  const TensorMap a = written.run(inputs, outputs);
-  const TensorMap b = simulated.run(inputs, outputs);
-  return std::ranges::all_of(outputs, [&](const std::string& name) {
-    return std::ranges::equal(a.at(name).bytes(), b.at(name).bytes());
-  });
+  std::vector<SampleScore> scores;
+  analysis_.scorer->add(*batch, written.run(batch->inputs, outputs),
+                        simulated.run(batch->inputs, outputs), scores);
+  return analyze::Scorer::sqnr(scores) > kSame;
 }
 
 }  // namespace quench

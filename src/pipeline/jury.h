@@ -16,17 +16,19 @@ class Jury {
   bool higher_is_better() const;
   bool enough(double value) const;
   double float_value();
-  /// With `whole` by all samples, else by as many as make the answer clear.
-  analyze::Verdict judge(const analyze::Choice& choice, bool whole);
-  /// The choice as it was written to a file. Where the file does exactly what was judged before,
-  /// `known` holds for it and a batch is enough to see that.
+  analyze::Verdict judge(const analyze::Choice& choice, analyze::Effort effort);
+  /// The choice as it was written to a file. Where the file does what was judged before, `known`
+  /// holds for it, and a batch is enough to see that.
   analyze::Verdict judge_file(const std::string& path, const analyze::Choice& choice, double known);
 
  private:
-  /// What the samples seen so far say about all of them.
-  enum class Lean { Unclear, Misses, Meets };
-  Lean lean(const std::vector<analyze::SampleScore>& scores) const;
-  analyze::Verdict judge_model(Model model, bool whole);
+  /// What the samples seen so far say about all of them, and how far off that may be.
+  struct Guess {
+    double value = 0;
+    double spread = 0;
+  };
+  Guess guess(const std::vector<analyze::SampleScore>& scores) const;
+  analyze::Verdict judge_model(Model model, analyze::Effort effort);
   bool same_outputs(const Model& model, const analyze::Choice& choice);
 
   Analysis& analysis_;
