@@ -40,7 +40,7 @@ class Searcher {
     Known low{.step = 0, .lack = lack(goal_.quantized_value)};
     Known high{.step = ladder_.last(), .lack = lack(goal_.float_value)};
     int same_side = 0;  // answers in a row that moved the same end
-    while (high.step - low.step > 1 && affordable(middle(low, high))) {
+    while (high.step - low.step > 1 && affordable(middle(low, high), 3)) {
       const Known next = look(std::abs(same_side) < 2 ? between(low, high) : middle(low, high));
       const bool meets = next.lack <= 0;
       same_side = meets ? std::max(same_side, 0) + 1 : std::min(same_side, 0) - 1;
@@ -49,7 +49,7 @@ class Searcher {
     // What passed on a part of the samples must pass on all of them.
     while (!confirmed(high.step) && high.step < ladder_.last()) ++high.step;
     result_.steps = static_cast<std::int64_t>(high.step);
-    if (result_.met) refine(middle(low, high));
+    if (result_.met) refine(low.step + 1);
     return result_;
   }
 
@@ -58,9 +58,9 @@ class Searcher {
     return goal_.higher_is_better ? goal_.at_least - value : value - goal_.at_least;
   }
 
-  /// Whether another pass keeps below a third of what one by one takes to get to a step.
-  bool affordable(std::size_t step) const {
-    return !result_.met || 3 * (result_.passes + 1) <= static_cast<double>(step);
+  /// Whether another pass keeps below a part of what one by one takes to get to a step.
+  bool affordable(std::size_t step, double part) const {
+    return !result_.met || part * (result_.passes + 1) <= static_cast<double>(step);
   }
 
   static std::size_t middle(const Known& low, const Known& high) {
@@ -115,7 +115,7 @@ class Searcher {
 
   /// Gives layers back, those that cost least first.
   void refine(std::size_t first) {
-    for (std::size_t step = kept_step_; step > 1 && affordable(first); --step) {
+    for (std::size_t step = kept_step_; step > 1 && affordable(first, 4); --step) {
       const Choice less = without(result_.choice, step - 1);
       if (less == result_.choice) continue;
       const Verdict verdict = ask(less, Effort::Clear);

@@ -2,13 +2,25 @@
 // Two models in one graph.
 #include "analyze/twin.h"
 
+#include <functional>
 #include <map>
 
 #include "analyze/simulator.h"
-#include "base/format.h"
+#include "passes/rewriter.h"
 
 namespace quench::analyze {
 namespace {
+
+/// Graphs inside a node read outer values by name: those of the copy.
+void rename_captured(Node& node, const std::function<std::string(const std::string&)>& rename) {
+  for (Graph* inner : passes::mutable_subgraphs(node)) {
+    for (std::size_t i = 0; i < inner->values().size(); ++i) {
+      const auto id = static_cast<ValueId>(i);
+      if ((*inner)[id].captured) inner->rename(id, rename((*inner)[id].name));
+    }
+    for (Node& each : inner->nodes) rename_captured(each, rename);
+  }
+}
 
 /// Copies the nodes of `source` into `graph` under names of their own; inputs are shared.
 std::map<ValueId, ValueId> copy_nodes(const Graph& source, Graph& graph) {
@@ -26,11 +38,11 @@ std::map<ValueId, ValueId> copy_nodes(const Graph& source, Graph& graph) {
     return ids[id] = made;
   };
   for (const Node& node : source.nodes) {
-    if (!subgraphs(node).empty()) {
-      fail(ErrorKind::Unsupported, "the {} holds graphs; its values cannot be compared in one pass",
-           label(source, node));
-    }
     Node copy = node;
+    rename_captured(copy, [&](const std::string& name) {
+      const ValueId id = source.find(name);  // else it lives in a graph between
+      return id == kNoValue ? name : graph[map_id(id)].name;
+    });
     copy.name = "float:" + node.name;
     for (ValueId& id : copy.inputs) id = map_id(id);
     for (ValueId& id : copy.outputs) id = map_id(id);

@@ -153,7 +153,7 @@ void WeightWriter::gather_integers(const plan::WeightSite& site, const Stored& s
   gather.outputs[0] = integers;
 }
 
-void WeightWriter::finish() {
+void WeightWriter::place() {
   std::vector<Node> nodes;
   const auto append = [&](std::map<NodeId, std::vector<Node>>& from, NodeId id) {
     const auto found = from.find(id);
@@ -167,6 +167,10 @@ void WeightWriter::finish() {
   }
   graph_.nodes = std::move(nodes);
   compact(graph_, {});
+}
+
+void WeightWriter::finish() {
+  place();
   if (model_.opset() < opset_) lift_opset(model_, opset_);
   infer_types(model_);
   verify(model_);

@@ -22,7 +22,10 @@ class WeightWriter {
   /// The readers named by `sites`, all of one value, read `weight` from now on. The float constant
   /// is given up where nothing else reads it.
   void replace(const std::vector<plan::WeightSite>& sites, const quant::QuantWeight& weight);
-  /// Puts the new nodes in their places, drops what is unused and raises the opset as needed.
+  /// Puts the new nodes in their places and drops what is unused: all that a graph inside another
+  /// one needs.
+  void place();
+  /// Does that, raises the opset as needed, and checks the model.
   void finish();
 
  protected:

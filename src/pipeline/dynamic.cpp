@@ -142,7 +142,8 @@ QuantizeReport quantize_dynamic(const std::string& model_path, const std::string
   report.bytes_before = bytes_on_disk(model_path, model);
   set_input_shapes(model, options.input_shapes);
   model = prepare_weights(std::move(model));
-  const std::vector<WeightItem> items = find_weight_items(model, options, report);
+  const std::vector<WeightItem> items = find_weight_items(model.graph, options, report);
+  if (items.empty()) fail_without_weights();
   { const AtomicFile probe(out_path); }
   WeightSamples samples(model, options, context);
   Job(model, options, context, report).run(items);

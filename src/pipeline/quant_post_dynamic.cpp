@@ -72,7 +72,7 @@ void write_test_model(Model model, const QuantizeOptions& job, const std::string
                       const Context& context) {
   model = prepare_weights(std::move(model));
   QuantizeReport unused;
-  for (const WeightItem& item : find_weight_items(model, job, unused)) {
+  for (const WeightItem& item : find_weight_items(model.graph, job, unused)) {
     const quant::QuantWeight weight = quantize_item(model.graph, item, context.num_threads());
     const ValueId value = item.sites.front().value;
     const DType dtype = model.graph.constant(value)->dtype();

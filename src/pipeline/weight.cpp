@@ -12,6 +12,7 @@
 #include "pipeline/memory.h"
 #include "pipeline/mixed_bits.h"
 #include "pipeline/settings.h"
+#include "pipeline/weight_bodies.h"
 #include "pipeline/weight_samples.h"
 
 namespace quench {
@@ -65,7 +66,6 @@ void write_items(Model& model, const std::vector<WeightItem>& items, Moments& mo
                    static_cast<std::int64_t>(items.size()));
   }
   writer.finish();
-  note_choices(model, report.weights);
 }
 
 }  // namespace
@@ -80,14 +80,17 @@ QuantizeReport quantize_weights(const std::string& model_path, const std::string
   report.bytes_before = bytes_on_disk(model_path, model);
   set_input_shapes(model, options.input_shapes);
   model = prepare_weights(std::move(model));
-  std::vector<WeightItem> items = find_weight_items(model, options, report);
+  std::vector<WeightItem> items = find_weight_items(model.graph, options, report);
+  if (items.empty() && count_body_weights(model, options) == 0) fail_without_weights();
   { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
   const std::string origin = fingerprint(model);
-  if (options.weight.bits == 0) choose_mixed_bits(model, options, context, items);
+  if (options.weight.bits == 0 && !items.empty()) choose_mixed_bits(model, options, context, items);
   WeightSamples samples(model, options, context);
   Moments moments = look_at_inputs(samples, items, options);
   note_origin(model, options, origin);  // replaces every note: those of the items come after
   write_items(model, items, moments, context, report);
+  quantize_bodies(model, options, context, report);
+  note_choices(model, report.weights);
   save(model, out_path);
   samples.judge(model, report);
   report.bytes_after = bytes_on_disk(out_path, model);

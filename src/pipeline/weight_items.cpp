@@ -76,14 +76,14 @@ Model prepare_weights(Model model) {
   return model;
 }
 
-std::vector<WeightItem> find_weight_items(const Model& model, const QuantizeOptions& options,
-                                          QuantizeReport& report) {
+std::vector<WeightItem> find_weight_items(const Graph& graph, const QuantizeOptions& options,
+                                          QuantizeReport& report, bool body) {
   check(options.weight);
-  const Graph& graph = model.graph;
   const plan::WeightSites found =
       plan::find_weights(graph, {.config = options.config,
                                  .min_size = options.min_quant_weight_size,
-                                 .min_channel = options.min_quant_weight_channel});
+                                 .min_channel = options.min_quant_weight_channel,
+                                 .body = body});
   for (const plan::WeightRefusal& refusal : found.refusals) {
     const Node& node = graph.nodes[static_cast<std::size_t>(refusal.node)];
     report.float_layers.push_back(
@@ -99,12 +99,13 @@ std::vector<WeightItem> find_weight_items(const Model& model, const QuantizeOpti
     }
     items[place->second].sites.push_back(site);
   }
-  if (items.empty()) {
-    fail(ErrorKind::Unsupported,
-         "no weight of the model can be quantised: Conv, ConvTranspose, Gemm, MatMul, Gather, LSTM "
-         "and GRU with constant float weights can");
-  }
   return items;
+}
+
+void fail_without_weights() {
+  fail(ErrorKind::Unsupported,
+       "no weight of the model can be quantised: Conv, ConvTranspose, Gemm, MatMul, Gather, LSTM "
+       "and GRU with constant float weights can");
 }
 
 quant::QuantWeight quantize_item(const Graph& graph, const WeightItem& item, int threads) {

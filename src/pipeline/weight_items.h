@@ -16,10 +16,11 @@ struct WeightItem {
 
 /// A model ready for weight quantisation: functions inlined, constants lifted, the rest untouched.
 Model prepare_weights(Model model);
-/// The weights of a prepared model; what stays in float goes into the report. Throws
-/// Error(Unsupported) when there is none.
-std::vector<WeightItem> find_weight_items(const Model& model, const QuantizeOptions& options,
-                                          QuantizeReport& report);
+/// The weights of a graph, or of one inside a node of it; what stays in float goes into the report.
+std::vector<WeightItem> find_weight_items(const Graph& graph, const QuantizeOptions& options,
+                                          QuantizeReport& report, bool body = false);
+/// Error(Unsupported): there is no weight to quantise.
+[[noreturn]] void fail_without_weights();
 /// Quantises an item; an error names the weight.
 quant::QuantWeight quantize_item(const Graph& graph, const WeightItem& item, int threads);
 /// How the weight is stored, for the report.

@@ -73,11 +73,13 @@ struct Names {
 
 Names names_of(const Graph& graph) {
   Names names;
-  for (const Node& node : graph.nodes) {
-    names.nodes.insert(key_of(graph, node));
-    names.types.insert(node.op_type);
-  }
-  for (const Value& value : graph.values()) names.values.insert(value.name);
+  for_each_graph(graph, [&](const Graph& each) {
+    for (const Node& node : each.nodes) {
+      names.nodes.insert(key_of(each, node));
+      names.types.insert(node.op_type);
+    }
+    for (const Value& value : each.values()) names.values.insert(value.name);
+  });
   return names;
 }
 

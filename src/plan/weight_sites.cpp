@@ -82,7 +82,7 @@ std::string refuse(const Node& node, const Tensor& weight, const Axes& axes,
 }  // namespace
 
 WeightSites find_weights(const Graph& graph, const WeightFilter& filter) {
-  check_names(graph, filter.config);
+  if (!filter.body) check_names(graph, filter.config);
   WeightSites found;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];

@@ -34,6 +34,7 @@ struct WeightFilter {
   QuantConfig config;            ///< `skip_quant_node`, `quantizable_op_type` and so on
   std::int64_t min_size = 0;     ///< weights with no more elements
   std::int64_t min_channel = 0;  ///< convolutions with no more channels
+  bool body = false;             ///< a graph inside a node: names may be those of another graph
 };
 
 /// Float constants of two dimensions or more that Conv, ConvTranspose, Gemm, MatMul, Gather, LSTM,

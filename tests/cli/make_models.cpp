@@ -137,6 +137,40 @@ Model odd_names() {
   return model;
 }
 
+/// A body of If: what the outer convolution made, through a weight that only the body knows.
+quench::Graph branch(const std::string& name, std::uint32_t seed) {
+  quench::Graph body;
+  body.name = name;
+  const ValueId outer = body.add_value({.name = "mid", .captured = true});
+  const ValueId weight = body.add_constant(name + "_w", noise({6, 8, 1, 1}, seed, 1.0F));
+  body.add_node("Conv", {outer, weight}, {name + "_y"}).name = name + "_conv";
+  body.outputs = {body.find(name + "_y")};
+  const std::vector<quench::Dim> dims{{-1, "n"}, {6, ""}, {6, ""}, {6, ""}};
+  body[body.outputs[0]].type = ValueType::tensor(DType::Float32, dims);
+  body[body.outputs[0]].declared = true;
+  return body;
+}
+
+/// A convolution, an If whose branches hold one each, and a convolution behind it.
+Model branching() {
+  Model model = empty_model();
+  quench::Graph& graph = model.graph;
+  const ValueId x = add_input(model, "x", {{-1, "n"}, {3, ""}, {8, ""}, {8, ""}});
+  const ValueId first = graph.add_constant("first_w", noise({8, 3, 3, 3}, 21, 1.0F));
+  graph.add_node("Conv", {x, first}, {"mid"}).name = "first_conv";
+  graph.add_node("ReduceMax", {x}, {"top"}).set("keepdims", std::int64_t{0});
+  const ValueId zero = graph.add_constant("zero", Tensor::of<float>({}, {0.0F}));
+  graph.add_node("Greater", {graph.find("top"), zero}, {"positive"});
+  quench::Node& node = graph.add_node("If", {graph.find("positive")}, {"chosen"});
+  node.name = "choice_node";
+  node.set("then_branch", quench::GraphBox(branch("then", 22)));
+  node.set("else_branch", quench::GraphBox(branch("else", 23)));
+  const ValueId last = graph.add_constant("last_w", noise({4, 6, 3, 3}, 24, 1.0F));
+  graph.add_node("Conv", {graph.find("chosen"), last}, {"y"}).name = "last_conv";
+  add_output(model, graph.find("y"), {{-1, "n"}, {4, ""}, {4, ""}, {4, ""}});
+  return model;
+}
+
 Model unsupported() {
   Model model = empty_model();
   model.opsets["example.org"] = 1;
@@ -157,6 +191,7 @@ void write_all(const std::string& dir) {
   quench::save(normalised(), dir + "/norm.onnx");
   quench::save(odd_names(), dir + "/odd.onnx");
   quench::save(hostile_names(), dir + "/names.onnx");
+  quench::save(branching(), dir + "/branch.onnx");
   quench::save(unsupported(), dir + "/unsupported.onnx");
   quench::save(classifier(open, 0), dir + "/external.onnx",
                {.data = quench::SaveOptions::Data::External});

@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import signal
+import subprocess
+import time
 import unittest
 
 import harness
@@ -102,6 +105,44 @@ class SensitivityTest(harness.CliTest):
         saved = json.loads((self.dir / "resume" / "analysis_checkpoint.json").read_text())
         self.assertEqual(len(saved["layers"]), 2)
 
+    def killed(self, folder, command):
+        """A run that SIGKILL ends while the second layer is being judged."""
+        words = [harness.PROGRAM, "analyze", "sensitivity", "model.onnx", "--data", "images.npy",
+                 "-o", folder, "--metric-command", command]
+        checkpoint = self.dir / folder / "analysis_checkpoint.json"
+        with subprocess.Popen(words, cwd=self.dir, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, start_new_session=True) as process:
+            deadline = time.monotonic() + 60
+            while not checkpoint.exists() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self.assertEqual(process.returncode, -signal.SIGKILL)
+        return json.loads(checkpoint.read_text())
+
+    def test_killed_run_is_resumed(self):
+        # The first call answers at once; the second stays until it is killed. Each counts itself.
+        command = ("test -s {model} && echo x >> calls.txt; test -e go && echo 4 && exit; "
+                   "test $(wc -l < calls.txt) -eq 1 && echo 5 && exit; sleep 60; echo 4")
+        saved = self.killed("killed", command)
+        self.assertEqual(len(saved["layers"]), 1)
+        self.assertFalse((self.dir / "killed" / "analysis.txt").exists())
+        changes = {"model": ["reference.onnx", "--data", "images.npy"],
+                   "data": ["model.onnx", "--data", "images.npy", "--limit", "15"],
+                   "setting": ["model.onnx", "--data", "images.npy", "--weight-bits", "4"]}
+        (self.dir / "go").touch()
+        for name, words in changes.items():
+            error = self.run_quench("analyze", "sensitivity", *words, "-o", "killed", "--resume",
+                                    "--metric-command", command, expect=3).stderr
+            self.assertIn(f"another {name}", error)
+        (self.dir / "calls.txt").unlink()
+        result = self.analyze_json("killed", "--resume", "--metric-command", command)
+        self.assertEqual(result["resumed"], 1)
+        self.assertEqual(sorted(layer["metric"] for layer in result["layers"]), [4, 5])
+        # One layer was left, then the float and the quantised model.
+        self.assertEqual(len((self.dir / "calls.txt").read_text().splitlines()), 3)
+        self.assertEqual(len((self.dir / "killed/analysis.txt").read_text().splitlines()), 2)
+
     def test_resume_takes_scores_over(self):
         first = self.analyze_json("again")
         second = self.analyze_json("again", "--resume")
@@ -128,7 +169,20 @@ class SensitivityTest(harness.CliTest):
                                  expect=3).stderr
             self.assertIn("analysis_checkpoint.json", error)
 
+    def test_branches(self):
+        """Layers inside the branches of an If stay in float; those around it are ranked."""
+        result = self.run_json("analyze", "sensitivity", "branch.onnx", "--data", "images.npy",
+                               "-o", "branches", "--report", "branches.html")
+        self.assertEqual(sorted(layer["layer"] for layer in result["layers"]),
+                         ["first_conv", "last_conv"])
+
     # Bad input.
+
+    def test_no_evaluation_data(self):
+        self.run_quench("calibrate", "model.onnx", "-o", "kept.stats", "--data", "images.npy")
+        error = self.analyze("--stats", "kept.stats", "--metric", "top1", "-o", "none",
+                             expect=2).stderr
+        self.assertIn("the metric 'top1' needs evaluation data", error)
 
     def test_no_data(self):
         self.assertIn("--data", self.analyze("-o", "none", expect=2).stderr)

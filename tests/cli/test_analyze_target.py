@@ -93,6 +93,28 @@ class TargetTest(harness.CliTest):
         self.assertLess(result["low"], result["value"] + 1e-9)
         self.assertGreater(result["high"], result["value"])
 
+    def test_no_evaluation_data(self):
+        self.run_quench("calibrate", "model.onnx", "-o", "kept.stats", "--data", "images.npy")
+        error = self.run_quench("analyze", "target", "model.onnx", "--stats", "kept.stats",
+                                "--metric", "top1", "--at-least", "50", "-o", "none",
+                                expect=2).stderr
+        self.assertIn("the metric 'top1' needs evaluation data", error)
+
+    def test_no_labels(self):
+        error = self.target("--metric", "top1", "--at-least", "50", "-o", "none", expect=3).stderr
+        self.assertIn("needs labels", error)
+
+    def test_metric_command_that_fails(self):
+        words = ["--at-least", "1", "-o", "none", "--metric-command"]
+        self.assertIn("exit status 7",
+                      self.target(*words, "cat {model} >/dev/null; exit 7", expect=3).stderr)
+        self.assertIn("printed no number", self.target(*words, "echo {model}", expect=3).stderr)
+
+    def test_folder_that_cannot_be_made(self):
+        error = self.target("--metric", "sqnr", "--at-least", "1", "-o", "model.onnx/deep",
+                            expect=3).stderr
+        self.assertIn("model.onnx/deep", error)
+
     def test_what_cannot_be_met(self):
         outcome = self.run_quench("analyze", "target", "model.onnx", "--data", "images.npy",
                                   "--labels", "labels.npy", "--metric", "top1", "--at-least",
@@ -127,6 +149,25 @@ class StatisticsTest(harness.CliTest):
             pages = 2 if name.endswith("histplot.pdf") else 1
             self.assertEqual(len(re.findall(rb"/Type\s*/Page\b", content)), pages, name)
             self.assertNotIn(b"/Subtype /Image", content)
+
+    def test_branches(self):
+        self.run_quench("analyze", "statistics", "branch.onnx", "--data", "images.npy", "-o",
+                        "branches")
+        with open(self.dir / "branches/statistic.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([row["Var Name"] for row in rows], ["chosen", "x", "first_w", "last_w"])
+        self.assertLess(abs(float(rows[0]["Diff Mean"])), 0.05)
+
+    def test_names_of_any_kind(self):
+        self.run_quench("analyze", "statistics", "names.onnx", "--data", "images.npy", "-o", "odd")
+        with open(self.dir / "odd/statistic.csv", newline="", encoding="utf-8") as file:
+            names = [row["Var Name"] for row in csv.DictReader(file)]
+        self.assertEqual(names, ['mid,"dle"', "x", 'w,"1"\n<b>', "w2"])
+
+    def test_folder_that_cannot_be_made(self):
+        error = self.run_quench("analyze", "statistics", "model.onnx", "--data", "images.npy", "-o",
+                                "model.onnx/deep", expect=3).stderr
+        self.assertIn("model.onnx/deep", error)
 
     def test_no_data(self):
         error = self.run_quench("analyze", "statistics", "model.onnx", expect=2).stderr

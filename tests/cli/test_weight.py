@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """quench quantize --type weight and dynamic: what they write, what they say, bad input."""
+import shutil
 import struct
 import unittest
+import unittest.mock
 
 import harness
 
@@ -35,10 +37,40 @@ class WeightTest(harness.CliTest):
         self.assertGreater(last, 0.99999)
 
     def test_no_data_no_engine(self):
-        """Without data nothing is run: a library folder without the engine does."""
-        report = self.weights()
-        self.assertEqual(report["outputs"], [])
-        self.assertEqual(report["judged_samples"], 0)
+        """Without data nothing is run: a folder without the engine does."""
+        folder = self.dir / "bare"
+        folder.mkdir()
+        for name in ("quench", "libquench.so.0"):
+            shutil.copy(harness.BINARY / name, folder / name)
+        with unittest.mock.patch.object(harness, "PROGRAM", str(folder / "quench")):
+            for bits in ("8", "3", "0"):
+                report = self.weights("--bits", bits)
+                self.assertEqual(report["outputs"], [])
+                self.assertEqual(report["judged_samples"], 0)
+            self.run_quench("quantize", "model.onnx", "-o", "d.onnx", "--type", "dynamic")
+            self.run_quench("pack", "w.onnx", "-o", "w.qnch")
+            self.run_quench("unpack", "w.qnch", "-o", "w.onnx")
+            self.run_quench("inspect", "w.qnch")
+            error = self.run_quench("eval", "w.onnx", "--data", "images.npy", "--reference",
+                                    "model.onnx", expect=4).stderr
+            self.assertIn("engine", error)
+
+    def test_weights_inside_branches(self):
+        names = ["first_w", "last_w", "then_w", "else_w"]
+        for words in (["--bits", "8"], ["--bits", "4"], ["--bits", "12"], ["--bits", "0"]):
+            report = self.weights(*words, model="branch.onnx")
+            self.assertEqual([each["weight"] for each in report["weights"]], names)
+            near = self.run_json("eval", "w.onnx", "--data", "images.npy", "--reference",
+                                 "branch.onnx")["cosine"]
+            self.assertGreater(near, 0.98)
+            self.run_quench("pack", "w.onnx", "-o", "w.qnch")
+            packed = self.run_json("eval", "w.qnch", "--data", "images.npy", "--reference",
+                                   "w.onnx")["cosine"]
+            self.assertGreater(packed, 0.999999)
+        report = self.weights("--skip-node", "then_conv,first_conv", model="branch.onnx")
+        self.assertEqual([each["weight"] for each in report["weights"]], ["last_w", "else_w"])
+        self.check_refused("did you mean 'then_conv'", "--type", "weight", "--skip-node",
+                           "then_con", model="branch.onnx", expect=3)
 
     def test_with_data_the_outputs_are_judged(self):
         report = self.weights("--data", "images.npy")

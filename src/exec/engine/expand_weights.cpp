@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "passes/rewriter.h"
 #include "quant/groups.h"
 #include "quant/weight.h"
 
@@ -97,6 +98,9 @@ void expand_weights(Graph& graph, const passes::PassOptions& keep) {
   }
   compact(graph, dead);
   widen_small_integers(graph);
+  for (Node& node : graph.nodes) {
+    for (Graph* inner : passes::mutable_subgraphs(node)) expand_weights(*inner, keep);
+  }
 }
 
 }  // namespace quench::exec
