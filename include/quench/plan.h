@@ -29,6 +29,8 @@ struct ValuePlan {
   /// An activation behind the node that makes it (Relu, Clip): a grid inside these bounds lets the
   /// runtime drop that activation.
   std::optional<Range> bounds;
+  /// Its readers, a HardSigmoid and the Mul behind it, give the same for everything below.
+  std::optional<double> floor;
 };
 
 /// What happens to a constant input of a node.
@@ -56,6 +58,7 @@ struct NodePlan {
 struct QuantPlan {
   std::string target;
   std::string isa;                          ///< "avx2": sums of two products must fit in 16 bits
+  bool integer_clip = false;                ///< the target has a Clip of integers
   std::vector<NodePlan> nodes;              ///< by node id
   std::map<std::string, ValuePlan> values;  ///< activations by name; absent: Float
   std::vector<WeightPlan> weights;

@@ -76,6 +76,7 @@ struct TargetInfo {
   /// An Add of a layer's result and a skip connection reads the layer's result unquantised.
   bool residual_in_float = false;
   bool shared_concat = false;  ///< the inputs and the output of a Concat have one grid
+  bool integer_clip = false;   ///< it clips integers: a HardSigmoid may become that
   std::string_view otherwise = "no integer kernel";  ///< the reason for what `ops` does not list
   std::vector<TargetOp> ops;
   /// The runtime's own limits: why it cannot run this node on integers, or "". May be null.

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "lower/grids.h"
+#include "lower/hard_gate.h"
 #include "quench/lower.h"
 
 namespace quench {
@@ -66,6 +67,7 @@ class Writer {
   }
 
   void write(NodeId id, Node node) {
+    if (plan_.integer_clip && write_gate(node)) return;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId input = node.inputs[i];
       if (weights_.contains({id, i})) {
@@ -90,6 +92,28 @@ class Writer {
       quantize(planned, holder);
       if (planned != holder) dequantize_into(planned, planned);
     }
+  }
+
+  /// A HardSigmoid that only clips its input's steps needs no float.
+  bool write_gate(const Node& node) {
+    if (node.op_type != "HardSigmoid" || !has_grid(node.inputs[0]) || !has_grid(node.outputs[0]) ||
+        must_keep_name(node.outputs[0])) {
+      return false;
+    }
+    const QuantParams& x = *grid_of(node.inputs[0]).params;
+    const auto top = clip_of_gate(node, x, *grid_of(node.outputs[0]).params);
+    if (!top) return false;
+    const std::string gate = graph_[node.outputs[0]].name;
+    const auto bound = [&](const char* what, std::int64_t step) {
+      Tensor number = Tensor::scalar(static_cast<std::int32_t>(step));
+      return graph_.add_constant(gate + what, convert(std::move(number), x.spec.dtype()));
+    };
+    const ValueId clipped = graph_.add_fresh(gate + "_Clip_Output");
+    emit("Clip", gate,
+         {integers_.at(node.inputs[0]), bound("_least", x.spec.q_min()), bound("_greatest", *top)},
+         clipped);
+    integers_[node.outputs[0]] = clipped;
+    return true;
   }
 
   /// Whoever asks for the value by name gets what the integers stand for.

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "lower/grids.h"
+#include "lower/hard_gate.h"
 #include "quench/lower.h"
 
 namespace quench {
@@ -96,6 +97,7 @@ std::vector<CoarserLayer> settle(const Model& model, const QuantPlan& plan,
     const auto grid = solution.values.find(name);
     if (value.bounds && grid != solution.values.end()) fit(*value.bounds, grid->second);
   }
+  tie_hard_gates(graph, plan, solution);
   for (const auto& [name, value] : plan.values) {
     if (value.kind != ValuePlan::Kind::SharedWith) continue;
     const auto source = solution.values.find(value.source);

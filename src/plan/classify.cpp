@@ -52,6 +52,10 @@ std::string refuse_layer(const Job& job, const Node& node) {
   return node.op_type == "MatMul" ? "" : refuse_bias(job, node, *weight);
 }
 
+std::string refuse_by_target(const Job& job, const Node& node) {
+  return job.target.refuse == nullptr ? "" : job.target.refuse(job.graph, node);
+}
+
 std::string refuse_mover(const Job& job, const Node& node) {
   if (node.op_type == "MaxPool" && node.outputs.size() > 1) return "its indices are asked for";
   if (node.op_type == "Resize" && node.get_string("mode", "nearest") != "nearest") {
@@ -61,7 +65,8 @@ std::string refuse_mover(const Job& job, const Node& node) {
       node.get_string("coordinate_transformation_mode", "") == "tf_crop_and_resize") {
     return "it may bring in a number from outside";
   }
-  return job.graph.constant(node.input(0)) != nullptr ? "all it reads is constant" : "";
+  if (job.graph.constant(node.input(0)) != nullptr) return "all it reads is constant";
+  return refuse_by_target(job, node);
 }
 
 std::string refuse(const Job& job, const Node& node, NodePlan::Kind kind) {
@@ -75,7 +80,7 @@ std::string refuse(const Job& job, const Node& node, NodePlan::Kind kind) {
   if (is_layer(node)) {
     if (std::string reason = refuse_layer(job, node); !reason.empty()) return reason;
   }
-  return job.target.refuse == nullptr ? "" : job.target.refuse(job.graph, node);
+  return refuse_by_target(job, node);
 }
 
 NodePlan classify(const Job& job, const Node& node) {

@@ -50,10 +50,15 @@ class Linter {
            node.op_type == "MatMulIntegerToFloat";
   }
 
+  bool clips_integers(const Node& node) const {
+    return node.op_type == "Clip" && is_8_bit(graph_[node.inputs[0]].type.dtype);
+  }
+
   /// Why the node runs in float; "" or "runs inside" when it does not.
   std::string refuse(const Node& node) const {
     if (is_integer_operator(node)) return "";
     if (!node.domain.empty()) return format("an operator of domain '{}'", node.domain);
+    if (target_.integer_clip && clips_integers(node)) return "";
     if (std::string host = absorbed_by(node); !host.empty()) return host;
     const TargetOp* op = find_op(target_, node.op_type);
     if (op == nullptr) return std::string(target_.otherwise);

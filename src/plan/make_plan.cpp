@@ -23,10 +23,12 @@ QuantPlan make_plan(const Model& model, const QuantConfig& config) {
   const plan::Job job(model, config);
   plan::check_names(job.graph, config);
   plan::check_settings(config);
-  QuantPlan result{.target = config.target, .isa = config.isa};
+  QuantPlan result{
+      .target = config.target, .isa = config.isa, .integer_clip = job.target.integer_clip};
   result.nodes = plan::classify(job);
   plan::choose(job, result.nodes);
   plan::place_grids(job, result);
+  plan::note_hard_gates(job, result);
   return result;
 }
 

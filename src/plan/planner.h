@@ -34,4 +34,7 @@ void choose(const Job& job, std::vector<NodePlan>& nodes);
 /// Grids for what the integer nodes read and make.
 void place_grids(const Job& job, QuantPlan& plan);
 
+/// Finds values of which only a HardSigmoid and its Mul take note.
+void note_hard_gates(const Job& job, QuantPlan& plan);
+
 }  // namespace quench::plan

@@ -9,6 +9,7 @@
 #include "passes/layer.h"
 #include "tune/channel_stats.h"
 #include "tune/scale_groups.h"
+#include "tune/scaled_gates.h"
 
 namespace quench::tune {
 namespace {
@@ -19,6 +20,8 @@ constexpr double kWeightSteps = 127;
 constexpr double kHeadroom = 1.05;
 /// Scales that all lie this near to one another are not worth a change.
 constexpr double kWorth = 1.05;
+/// The nodes that a gate then needs are worth it where the error's energy falls by this factor.
+constexpr double kWorthGate = 4;
 
 using Scales = std::vector<double>;
 
@@ -75,7 +78,11 @@ class Equalizer {
       const Scales scales = choose(group);
       if (!scales.empty() && apply(group, scales)) ++result.groups;
     }
-    insert_gates(result);
+    const bool by_channel = std::ranges::all_of(plan_.weights, [](const WeightPlan& each) {
+      return each.input != 1 || each.spec.axis >= 0;
+    });
+    result.gates = gates_.size();
+    result.float_nodes = rescale_gates(model_, std::move(gates_), by_channel);
     return result;
   }
 
@@ -122,7 +129,11 @@ class Equalizer {
       scales[c] = least >= 1 ? 1 : std::max(scales[c], least);
     }
     const auto [low, high] = std::ranges::minmax_element(scales);
-    return *high / *low < kWorth ? Scales() : scales;
+    if (*high / *low < kWorth) return {};
+    const auto gain = [&] {
+      return noise(group, known, Scales(scales.size(), 1.0)) / noise(group, known, scales);
+    };
+    return group.gates.empty() || gain() >= kWorthGate ? scales : Scales();
   }
 
   /// The error that a layer passes on is a s^2 from the grid of its input and b / s^2 from its
@@ -159,6 +170,36 @@ class Equalizer {
       scales[c] = std::clamp(best, std::min(1.0, known.reach[c] / known.most), 1.0);
     }
     return scales;
+  }
+
+  /// The error's share in what the readers make, with values and weights scaled by `scales`.
+  double noise(const ScaleGroup& group, const Facts& known, const Scales& scales) const {
+    double reach = 0;
+    for (std::size_t c = 0; c < scales.size(); ++c) {
+      reach = std::max(reach, known.reach[c] / scales[c]);
+    }
+    const double step = reach / kActivationSteps;
+    double sum = 0;
+    for (const NodeId id : group.readers) {
+      Weight weight(model_, node(id));
+      const auto outputs = static_cast<std::size_t>(weight.layer().channels.count);
+      Scales energy(outputs, 0.0);
+      Scales gain(outputs, 0.0);   // of the values' error
+      Scales input(outputs, 0.0);  // what multiplies the weights' error
+      Scales top(outputs, 0.0);
+      weight.for_each([&](double w, passes::WeightMap::Channels at) {
+        const double s = scales[at.in];
+        energy[at.out] += w * w * known.mean_square[at.in];
+        gain[at.out] += w * w * s * s;
+        input[at.out] += known.mean_square[at.in] / (s * s);
+        top[at.out] = std::max(top[at.out], std::abs(w) * s);
+      });
+      for (std::size_t o = 0; o < outputs; ++o) {
+        const double grid = top[o] / kWeightSteps;
+        if (energy[o] > 0) sum += (step * step * gain[o] + grid * grid * input[o]) / energy[o];
+      }
+    }
+    return sum;
   }
 
   /// Equal ranges before and behind: s = sqrt(range of the maker / range of the reader).
@@ -232,38 +273,14 @@ class Equalizer {
       model_.graph.nodes = before;
       return false;
     }
-    for (const NodeId id : group.gates) gates_.emplace_back(id, scales);
+    for (const NodeId id : group.gates) gates_.push_back({.gate = id, .scales = scales});
     return true;
-  }
-
-  /// Gates are no multiples of what they read: they get it back at its old size.
-  void insert_gates(Equalized& result) {
-    Graph& graph = model_.graph;
-    std::ranges::sort(gates_, std::greater(), [](const auto& each) { return each.first; });
-    for (const auto& [id, scales] : gates_) {
-      Node& gate = graph.nodes[static_cast<std::size_t>(id)];
-      const ValueType type = graph[gate.inputs[0]].type;
-      Shape shape(type.shape->size(), 1);
-      shape[1] = static_cast<std::int64_t>(scales.size());
-      const std::string stem = graph[gate.inputs[0]].name;
-      Node back;
-      back.op_type = "Mul";
-      back.name = format("{}_equalized_{}", stem, id);
-      back.inputs = {gate.inputs[0],
-                     graph.add_constant(stem + "_scales",
-                                        convert(Tensor::of<double>(shape, scales), type.dtype))};
-      back.outputs = {graph.add_fresh(stem + "_unscaled", type)};
-      gate.inputs[0] = back.outputs[0];
-      result.float_nodes.push_back(back.name);
-      graph.nodes.insert(graph.nodes.begin() + id, std::move(back));
-    }
-    compact(graph, {});
   }
 
   Model& model_;
   const QuantPlan& plan_;
   std::map<std::string, ChannelStats> stats_;
-  std::vector<std::pair<NodeId, Scales>> gates_;
+  std::vector<ScaledGate> gates_;
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace quench::tune {
 /// What `equalize` did.
 struct Equalized {
   std::size_t groups = 0;                ///< sets of values whose channels were scaled
+  std::size_t gates = 0;                 ///< that read one of those values
   std::vector<std::string> float_nodes;  ///< nodes added that must stay in float
 };
 

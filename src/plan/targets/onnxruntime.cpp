@@ -7,7 +7,29 @@
 namespace quench::plan {
 namespace {
 
+/// Whether a convolution comes somewhere behind the node.
+bool leads_to_conv(const Graph& graph, const Node& node) {
+  const Uses uses(graph);
+  std::vector<ValueId> pending = node.outputs;
+  std::vector<bool> seen(graph.values().size());
+  while (!pending.empty()) {
+    const ValueId value = pending.back();
+    pending.pop_back();
+    if (value == kNoValue || seen[static_cast<std::size_t>(value)]) continue;
+    seen[static_cast<std::size_t>(value)] = true;
+    for (const NodeId id : uses.consumers[static_cast<std::size_t>(value)]) {
+      const Node& reader = graph.nodes[static_cast<std::size_t>(id)];
+      if (reader.op_type == "Conv") return true;
+      pending.insert(pending.end(), reader.outputs.begin(), reader.outputs.end());
+    }
+  }
+  return false;
+}
+
 std::string refuse(const Graph& graph, const Node& node) {
+  if (node.op_type == "MaxPool" && !leads_to_conv(graph, node)) {
+    return "behind the last convolution its integer kernel is slower than the float one";
+  }
   if (node.op_type == "AveragePool") {
     for (const std::int64_t step : node.get_ints("dilations")) {
       if (step != 1) return "its integer kernel has no dilations";
@@ -62,6 +84,7 @@ TargetInfo onnxruntime() {
       in_float("Relu", "no integer kernel; it is free behind a node that has one"),
       in_float("Clip", "no integer kernel; it is free behind a node that has one"),
   };
+  target.integer_clip = true;
   target.otherwise = "ONNX Runtime has no integer kernel for it";
   target.refuse = refuse;
   return target;

@@ -65,14 +65,26 @@ TEST(Plan, MoversShareTheGridOfWhatTheyMove) {
   Network net;
   net.conv("x", "y");
   net.node("MaxPool", {"y"}, {"p"}).set("kernel_shape", std::vector<std::int64_t>{2, 2});
-  net.then("Flatten", {"p"}, "flat").numbers("w", {18, 3}, std::vector<float>(54, 0.5F));
+  net.conv("p", "z");
+  net.then("Flatten", {"z"}, "flat").numbers("w", {18, 3}, std::vector<float>(54, 0.5F));
   net.then("Gemm", {"flat", "w"}, "out").output("out");
   const QuantPlan plan = net.plan();
   EXPECT_EQ(plan.values.at("flat").kind, Kind::SharedWith);
-  EXPECT_EQ(plan.values.at("flat").source, "y");
+  EXPECT_EQ(plan.values.at("flat").source, "z");
   EXPECT_EQ(plan.values.at("p").source, "y");
   EXPECT_FALSE(plan.values.contains("out")) << "a Gemm may give float";
   EXPECT_EQ(plan.weights.back().spec.axis, 1);
+}
+
+TEST(Plan, OnnxRuntimesLastMaxPoolIsFasterInFloat) {
+  Network net;
+  net.conv("x", "y");
+  net.node("MaxPool", {"y"}, {"p"}).set("kernel_shape", std::vector<std::int64_t>{2, 2});
+  net.then("Flatten", {"p"}, "flat").numbers("w", {18, 3}, std::vector<float>(54, 0.5F));
+  net.then("Gemm", {"flat", "w"}, "out").output("out");
+  const NodePlan pool = net.plan_of(net.plan(), "p");
+  EXPECT_FALSE(is_integer(pool));
+  EXPECT_NE(pool.reason.find("last convolution"), std::string::npos) << pool.reason;
 }
 
 TEST(Plan, WhatJoinsNothingStaysFloat) {
