@@ -72,10 +72,9 @@ Twin make_twin(const Model& model, const Model& quantized, const std::vector<std
     const std::string seen = seen_as(quantized.graph, value);
     const ValueId difference = graph.add_fresh("difference:" + value);
     graph.nodes.push_back(make_node("Sub", {graph.find(seen), own}, difference));
-    // A number keeps the difference alive without handing all of it back.
-    const ValueId kept = graph.add_fresh("greatest:" + value);
-    graph.nodes.push_back(make_node("ReduceMax", {difference}, kept));
-    graph.nodes.back().set("keepdims", std::int64_t{0});
+    // Its shape keeps the difference alive without handing all of it back.
+    const ValueId kept = graph.add_fresh("shape:" + value);
+    graph.nodes.push_back(make_node("Shape", {difference}, kept));
     graph.outputs.push_back(kept);
     twin.values.push_back({.value = value,
                            .in_float = graph[own].name,

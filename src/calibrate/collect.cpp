@@ -6,7 +6,6 @@
 
 #include "base/format.h"
 #include "calibrate/tally.h"
-#include "quench/session.h"
 
 namespace quench::calibrate {
 namespace {
@@ -55,7 +54,14 @@ StatisticMap collect(const Model& model, const std::vector<std::string>& values,
   if (count <= 0) return tally.statistics();
   SessionOptions session_options;
   session_options.taps = values;
-  session_options.on_sample = [&](const TapSample& sample) { tally.add(sample); };
+  session_options.taps.insert(session_options.taps.end(), options.others.begin(),
+                              options.others.end());
+  session_options.integer = options.integer;
+  session_options.on_sample = [&](TapSample sample) {
+    if (sample.tap < values.size()) return tally.add(sample);
+    sample.tap -= values.size();
+    options.on_other(sample);
+  };
   Session session(model, session_options, context);
   Slice slice(source, options.first, count);
   BatchReader reader(slice, batch_for(model, source, options.batch), context);

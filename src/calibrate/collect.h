@@ -8,6 +8,7 @@
 
 #include "quench/data.h"
 #include "quench/quant_config.h"
+#include "quench/session.h"
 #include "quench/statistics.h"
 
 namespace quench::calibrate {
@@ -21,6 +22,10 @@ struct CollectOptions {
   /// Called after each batch with the number of samples seen in all, and a way to get at what was
   /// seen of them.
   std::function<void(std::int64_t, const std::function<StatisticMap()>&)> after_batch;
+  bool integer = false;  ///< quantised parts of the model run on integers
+  /// Values that are only shown to `on_other`, from the session's threads, by their index here.
+  std::vector<std::string> others;
+  std::function<void(const TapSample&)> on_other;
 };
 
 /// The statistics of `values` over the samples of a source, streamed: memory does not grow with

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // quench analyze statistics: every weight and activation before and after quantisation.
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -8,6 +10,7 @@
 #include "analyze/twin.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
+#include "observe/scan.h"
 #include "pipeline/analyze_setup.h"
 #include "report/plots.h"
 #include "report/statistics_table.h"
@@ -41,6 +44,46 @@ void add_weights(analyze::Simulator& simulator, std::vector<TensorRow>& rows) {
   }
 }
 
+/// Extremes, mean and spread of differences: nobody asks for more of them.
+class Differences {
+ public:
+  Differences(std::size_t values, int workers)
+      : parts_(static_cast<std::size_t>(workers), std::vector<Statistic>(values)) {}
+
+  void add(const TapSample& sample) {
+    Statistic& part = parts_[static_cast<std::size_t>(sample.worker)][sample.tap];
+    const auto count = static_cast<std::int64_t>(sample.values.size());
+    const observe::Summary seen = observe::summarize(sample.values.data(), count);
+    ++part.samples;
+    if (count == 0 || !std::isfinite(seen.sum_squares)) return;
+    widen(part, static_cast<double>(seen.min), static_cast<double>(seen.max));
+    part.count += count;
+    part.sum.add(seen.sum);
+    part.sum_squares.add(seen.sum_squares);
+  }
+
+  Statistic of(std::size_t value) const {
+    Statistic whole;
+    for (const std::vector<Statistic>& each : parts_) {
+      const Statistic& part = each[value];
+      whole.samples += part.samples;
+      if (part.count == 0) continue;
+      widen(whole, part.min, part.max);
+      whole.count += part.count;
+      whole.sum.add(part.sum);
+      whole.sum_squares.add(part.sum_squares);
+    }
+    return whole;
+  }
+
+ private:
+  static void widen(Statistic& statistic, double min, double max) {
+    statistic.min = statistic.count == 0 ? min : std::min(statistic.min, min);
+    statistic.max = statistic.count == 0 ? max : std::max(statistic.max, max);
+  }
+  std::vector<std::vector<Statistic>> parts_;  ///< by worker, then by value
+};
+
 /// One pass in which the float and the quantised model see the same samples.
 void add_activations(Analysis& analysis, const AnalyzeOptions& options, const Context& context,
                      std::vector<TensorRow>& rows) {
@@ -50,23 +93,28 @@ void add_activations(Analysis& analysis, const AnalyzeOptions& options, const Co
   for (const Layer& layer : simulator.layers()) inputs.insert(input_of(graph, layer));
   const analyze::Twin twin = analyze::make_twin(simulator.model(), simulator.quantized({}),
                                                 {inputs.begin(), inputs.end()});
+  Differences differences(twin.values.size(), context.num_threads());
+  calibrate::CollectOptions how{.batch = options.quantize.batch,
+                                .count = analysis.calibration_samples};
+  how.integer = true;
+  how.on_other = [&](const TapSample& sample) { differences.add(sample); };
   std::vector<std::string> names;
+  std::map<std::string, std::size_t> places;
   for (const analyze::TwinValue& value : twin.values) {
-    names.insert(names.end(), {value.quantized, value.difference});
+    places[value.value] = names.size();
+    names.push_back(value.quantized);
+    how.others.push_back(value.difference);
   }
-  const StatisticMap seen = calibrate::collect(
-      twin.model, names, *analysis.calibration,
-      {.batch = options.quantize.batch, .count = analysis.calibration_samples}, context);
+  const StatisticMap seen =
+      calibrate::collect(twin.model, names, *analysis.calibration, how, context);
   for (const Layer& layer : simulator.layers()) {
     const std::string input = input_of(graph, layer);
-    for (const analyze::TwinValue& value : twin.values) {
-      if (value.value != input) continue;
-      rows.push_back({.name = input,
-                      .weight = layer.weight,
-                      .real = simulator.statistics().at(input),
-                      .quantized = seen.at(value.quantized),
-                      .difference = seen.at(value.difference)});
-    }
+    const std::size_t place = places.at(input);
+    rows.push_back({.name = input,
+                    .weight = layer.weight,
+                    .real = simulator.statistics().at(input),
+                    .quantized = seen.at(names[place]),
+                    .difference = differences.of(place)});
   }
 }
 
@@ -110,6 +158,7 @@ StatisticsResult analyze_statistics(const std::string& model_path, const Analyze
   const auto began = std::chrono::steady_clock::now();
   AnalyzeOptions own = options;
   own.quantize.statistics.clear();
+  own.quantize.held_out = 0;  // every sample is drawn; nothing is judged
   Analysis analysis = set_up_analysis(model_path, own, AnalysisNeeds::Statistics, context);
   std::vector<TensorRow> rows;
   add_activations(analysis, own, context, rows);

@@ -19,6 +19,7 @@ constexpr std::string_view kWhole = "abs_max";
 SessionOptions observing(calibrate::Tally& tally) {
   SessionOptions options;
   options.taps = tally.values();
+  options.integer = false;  // values are wanted as the float model has them
   options.on_sample = [&tally](const TapSample& sample) { tally.add(sample); };
   return options;
 }

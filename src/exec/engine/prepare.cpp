@@ -47,7 +47,7 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
   fold_constants(model.graph, compile);
   if (compile.fast && !options.tap_all) {
     infer_types(model);
-    const bool integer = options.integer && !options.on_sample && multiplies_bytes_exactly();
+    const bool integer = options.integer && multiplies_bytes_exactly();
     if (integer) passes::run(model, Names(kInteger), keep);
     passes::run(model, Names(kFuse), keep);
     infer_types(model);
