@@ -39,12 +39,12 @@ struct QuantizeOptions {
   /// Files of `calibrate`: no data pass is made. Several are merged, as if their samples followed
   /// one another.
   std::vector<std::string> statistics;
-  std::int64_t batch = 8;
+  std::int64_t batch = 4;      ///< samples a run; the result does not depend on it
   std::int64_t held_out = 16;  ///< at most this many samples, and a fifth, are kept to judge by
   bool bias_correction = true;
   BiasCorrection correction = BiasCorrection::Auto;
   Equalization equalization = Equalization::Auto;
-  std::int64_t correction_samples = 32;
+  std::int64_t correction_samples = 16;
   bool qoperator = false;                     ///< QLinearConv and its like instead of Q/DQ
   std::map<std::string, Shape> input_shapes;  ///< set before anything else, by input
   std::int64_t min_quant_weight_size = 0;     ///< layers whose weight is not larger stay in float

@@ -39,7 +39,8 @@ void* open_module(const std::string& name, const Context& context) {
       tried += "\n  " + path.string() + ": not there";
       continue;
     }
-    if (void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return module;
+    // Lazily: binding every function of the hundreds of libraries behind libtorch takes 50 ms.
+    if (void* module = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL)) return module;
     const char* reason = ::dlerror();
     tried += "\n  " + path.string() + ": " + (reason == nullptr ? "unknown reason" : reason);
   }

@@ -68,8 +68,9 @@ StatisticMap collect(const Model& model, const std::vector<std::string>& values,
   std::int64_t done = options.first;
   while (const auto batch = reader.next()) {
     context.check_cancelled();
-    session.run(batch->inputs);
+    const TensorMap outputs = session.run(batch->inputs);
     tally.keep();
+    if (options.on_outputs) options.on_outputs(outputs, batch->size());
     done += batch->size();
     context.report("calibrating", done, options.first + count);
     if (options.after_batch) options.after_batch(done, [&] { return tally.statistics(); });

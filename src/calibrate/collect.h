@@ -15,10 +15,12 @@ namespace quench::calibrate {
 
 /// What a pass reads.
 struct CollectOptions {
-  std::int64_t batch = 8;
+  std::int64_t batch = 4;
   std::int64_t first = 0;   ///< index of the first sample
   std::int64_t count = -1;  ///< how many; -1: all
   StatisticMap seen;        ///< of the samples before the first
+  /// Called with the model's outputs of each batch, and its number of samples.
+  std::function<void(const TensorMap&, std::int64_t)> on_outputs;
   /// Called after each batch with the number of samples seen in all, and a way to get at what was
   /// seen of them.
   std::function<void(std::int64_t, const std::function<StatisticMap()>&)> after_batch;
@@ -38,8 +40,9 @@ StatisticMap collect(const Model& model, const std::vector<std::string>& values,
 void check_observers(const QuantPlan& plan, const CustomObservers& custom);
 
 /// The grid of every value and weight of a plan: observers over statistics, then `choose_params`.
+/// The number of threads does not change the result.
 QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
-                    const CustomObservers& custom = {});
+                    const CustomObservers& custom = {}, int threads = 1);
 
 /// Whether some value asks for the observer `auto`, which wants held-out samples.
 bool wants_held_out(const QuantPlan& plan);

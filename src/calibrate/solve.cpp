@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "base/parallel.h"
 #include "calibrate/collect.h"
 
 namespace quench::calibrate {
@@ -83,40 +84,104 @@ void check_observers(const QuantPlan& plan, const CustomObservers& custom) {
   }
 }
 
-QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
-                    const CustomObservers& custom) {
-  QuantSolution solution;
-  for (const auto& [name, value] : plan.values) {
-    if (value.kind == ValuePlan::Kind::Observed || value.kind == ValuePlan::Kind::Fixed) {
-      solution.values[name] = solve_value(name, value, statistics, custom);
+namespace {
+
+/// The grids that need nothing but their own statistics or weights, found on several threads. A
+/// user's own observer is asked on this thread alone.
+class Solver {
+ public:
+  Solver(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
+         const CustomObservers& custom)
+      : model_(model), plan_(plan), statistics_(statistics), custom_(custom) {}
+
+  void values(int threads, QuantSolution& solution) const {
+    std::vector<const std::pair<const std::string, ValuePlan>*> open;
+    for (const auto& each : plan_.values) {
+      const ValuePlan& value = each.second;
+      const bool observed = value.kind == ValuePlan::Kind::Observed;
+      if (!observed && value.kind != ValuePlan::Kind::Fixed) continue;
+      if (observed && custom_.contains(value.spec.observer)) {
+        solution.values[each.first] = solve_value(each.first, value, statistics_, custom_);
+      } else {
+        open.push_back(&each);
+      }
+    }
+    std::vector<QuantParams> found(open.size());
+    each_of(open.size(), threads, [&](std::size_t i) {
+      found[i] = solve_value(open[i]->first, open[i]->second, statistics_, custom_);
+    });
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      solution.values[open[i]->first] = std::move(found[i]);
     }
   }
+
+  void weights(int threads, QuantSolution& solution) const {
+    std::vector<QuantParams> found(plan_.weights.size());
+    each_of(found.size(), threads,
+            [&](std::size_t i) { found[i] = solve_weight(plan_.weights[i]); });
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      solution.weights[{plan_.weights[i].node, plan_.weights[i].input}] = std::move(found[i]);
+    }
+  }
+
+ private:
+  template <typename Body>
+  static void each_of(std::size_t count, int threads, const Body& body) {
+    // Neighbours differ less in cost than the ends of a network: they are dealt out in turn.
+    const auto parts = static_cast<std::size_t>(std::max(1, threads));
+    parallel_for(static_cast<std::int64_t>(parts), threads,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (auto part = static_cast<std::size_t>(begin);
+                        part < static_cast<std::size_t>(end); ++part) {
+                     for (std::size_t i = part; i < count; i += parts) body(i);
+                   }
+                 });
+  }
+
+  QuantParams solve_weight(const WeightPlan& weight) const {
+    const Node& node = model_.graph.nodes[static_cast<std::size_t>(weight.node)];
+    const Tensor* tensor = model_.graph.constant(node.input(weight.input));
+    if (tensor == nullptr) {
+      fail(ErrorKind::Internal, "input {} of the {} is not a constant", weight.input,
+           label(model_.graph, node));
+    }
+    return choose_params(weight.spec, weight_ranges(*tensor, weight.spec));
+  }
+
+  const Model& model_;
+  const QuantPlan& plan_;
+  const StatisticMap& statistics_;
+  const CustomObservers& custom_;
+};
+
+/// The value at the end of a chain of shared grids.
+std::string shared_source(const QuantPlan& plan, const ValuePlan& value) {
+  std::string source = value.source;
+  // Chains are short: each link leads to a value nearer to the one that was observed.
+  for (std::size_t hops = 0; hops <= plan.values.size(); ++hops) {
+    const auto next = plan.values.find(source);
+    if (next == plan.values.end() || next->second.kind != ValuePlan::Kind::SharedWith) break;
+    source = next->second.source;
+  }
+  return source;
+}
+
+}  // namespace
+
+QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
+                    const CustomObservers& custom, int threads) {
+  QuantSolution solution;
+  const Solver solver(model, plan, statistics, custom);
+  solver.values(threads, solution);
+  solver.weights(threads, solution);
   for (const auto& [name, value] : plan.values) {
     if (value.kind != ValuePlan::Kind::SharedWith) continue;
-    // Chains are short: each link leads to a value nearer to the one that was observed.
-    const ValuePlan* link = &value;
-    std::string source = value.source;
-    for (std::size_t hops = 0; hops <= plan.values.size(); ++hops) {
-      const auto next = plan.values.find(source);
-      if (next == plan.values.end() || next->second.kind != ValuePlan::Kind::SharedWith) break;
-      link = &next->second;
-      source = link->source;
-    }
+    const std::string source = shared_source(plan, value);
     const auto found = solution.values.find(source);
     if (found == solution.values.end()) {
       fail(ErrorKind::Internal, "'{}' shares the grid of '{}', which has none", name, source);
     }
     solution.values[name] = found->second;
-  }
-  for (const WeightPlan& weight : plan.weights) {
-    const Node& node = model.graph.nodes[static_cast<std::size_t>(weight.node)];
-    const Tensor* tensor = model.graph.constant(node.input(weight.input));
-    if (tensor == nullptr) {
-      fail(ErrorKind::Internal, "input {} of the {} is not a constant", weight.input,
-           label(model.graph, node));
-    }
-    solution.weights[{weight.node, weight.input}] =
-        choose_params(weight.spec, weight_ranges(*tensor, weight.spec));
   }
   return solution;
 }

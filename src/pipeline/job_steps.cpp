@@ -3,14 +3,18 @@
 #include "pipeline/job_steps.h"
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "calibrate/collect.h"
 #include "calibrate/tally.h"
+#include "pipeline/cached_source.h"
 #include "pipeline/fingerprint.h"
 #include "pipeline/quantize_steps.h"
 #include "pipeline/small_layers.h"
+#include "quench/session.h"
 
 namespace quench {
 namespace {
@@ -29,7 +33,7 @@ void check_note(const std::string& note, const Job& job, const std::string& path
 void open_samples(Job& job, const std::string& model_path, const QuantizeOptions& options,
                   const Context& context) {
   const std::vector<Value> inputs = model_inputs(job.model.graph);
-  job.source = open_data(options.data, inputs, context);
+  job.source = std::make_unique<CachedSource>(open_data(options.data, inputs, context));
   const std::int64_t batch = run_size(*job.source, inputs);
   job.parts = split(job.source->size(), options.held_out, batch);
   if (job.parts.calibrate == 0) {
@@ -38,7 +42,25 @@ void open_samples(Job& job, const std::string& model_path, const QuantizeOptions
   }
 }
 
+/// The first samples, with the means that bias correction wants: one pass for both.
+void collect_with_means(Job& job, std::int64_t count, const QuantizeOptions& options,
+                        const Context& context) {
+  tune::MeanRecorder recorder(job.model, job.plan);
+  calibrate::CollectOptions collect{.batch = options.batch, .count = count};
+  collect.on_outputs = [&](const TensorMap& outputs, std::int64_t samples) {
+    recorder.add(outputs, samples);
+  };
+  job.statistics = calibrate::collect(recorder.model(), observed_values(job.plan), *job.source,
+                                      collect, context);
+  job.means = recorder.means();
+}
+
 }  // namespace
+
+std::int64_t correction_samples(const Job& job, const QuantizeOptions& options) {
+  const std::int64_t batch = run_size(*job.source, model_inputs(job.model.graph));
+  return std::min(job.parts.calibrate, options.correction_samples) / batch * batch;
+}
 
 Split split(std::int64_t samples, std::int64_t held_out, std::int64_t batch) {
   const std::int64_t judge = std::min(held_out, samples / 5) / batch * batch;
@@ -57,6 +79,20 @@ Job start_job(const std::string& model_path, const QuantizeOptions& options,
   calibrate::check_observers(job.plan, options.config.custom_observers);
   if (!options.data.path.empty()) open_samples(job, model_path, options, context);
   return job;
+}
+
+void warm_up(const Job& job, const QuantizeOptions& options, const Context& context) {
+  if (!job.source) return;
+  const std::future<void> engine =
+      std::async(std::launch::async, [&context] { load_engine(context); });
+  const auto loading = [&] {
+    return engine.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  };
+  const std::int64_t end = job.parts.calibrate + job.parts.judge;
+  for (std::int64_t i = job.parts.calibrate; i < end && loading(); ++i) (void)job.source->read(i);
+  const std::int64_t first = correction_samples(job, options);
+  for (std::int64_t i = 0; i < first && loading(); ++i) (void)job.source->read(i);
+  engine.wait();  // what went wrong is told by the first session
 }
 
 std::string statistics_note(const Job& job, const QuantizeOptions& options) {
@@ -80,16 +116,24 @@ void gather(Job& job, const QuantizeOptions& options, const Context& context) {
          "full quantisation needs samples to calibrate with: give --data, or "
          "--stats with a file of `quench calibrate`");
   }
-  const auto collect = [&](std::int64_t first, std::int64_t count) {
-    return calibrate::collect(job.model, observed_values(job.plan), *job.source,
-                              {.batch = options.batch, .first = first, .count = count}, context);
-  };
   const std::int64_t batch = run_size(*job.source, model_inputs(job.model.graph));
   const std::int64_t held_out =
       calibrate::wants_held_out(job.plan) ? job.parts.calibrate / 5 / batch * batch : 0;
-  job.statistics = collect(0, job.parts.calibrate - held_out);
+  const std::int64_t seen = job.parts.calibrate - held_out;
+  const std::int64_t measured =
+      options.bias_correction ? std::min(correction_samples(job, options), seen) : 0;
+  if (measured > 0) collect_with_means(job, measured, options, context);
+  const auto collect = [&](std::int64_t first, std::int64_t count, StatisticMap before) {
+    return calibrate::collect(
+        job.model, observed_values(job.plan), *job.source,
+        {.batch = options.batch, .first = first, .count = count, .seen = std::move(before)},
+        context);
+  };
+  if (measured < seen) {
+    job.statistics = collect(measured, seen - measured, std::move(job.statistics));
+  }
   if (held_out == 0) return;
-  const StatisticMap judging = collect(job.parts.calibrate - held_out, held_out);
+  const StatisticMap judging = collect(seen, held_out, {});
   job.plan = calibrate::settle_observers(std::move(job.plan), job.statistics, judging);
   calibrate::append(job.statistics, judging);
 }

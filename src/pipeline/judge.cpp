@@ -50,9 +50,9 @@ std::vector<OutputScores> Judge::scores(const Model& model) const {
   return scores;
 }
 
-double Judge::sqnr(const Model& model) const {
+double worst_sqnr(const std::vector<OutputScores>& outputs) {
   double worst = std::numeric_limits<double>::infinity();
-  for (const OutputScores& each : scores(model)) {
+  for (const OutputScores& each : outputs) {
     const double value = each.scores.at("sqnr");
     if (!std::isnan(value)) worst = std::min(worst, value);
   }

@@ -8,6 +8,9 @@
 
 namespace quench {
 
+/// The SQNR of the worst output in dB.
+double worst_sqnr(const std::vector<OutputScores>& outputs);
+
 /// The float model's outputs on the held-out samples of a job, to hold others against.
 class Judge {
  public:
@@ -18,7 +21,7 @@ class Judge {
   /// Cosine, SQNR and agreement of each output; empty when not able.
   std::vector<OutputScores> scores(const Model& model) const;
   /// The SQNR of the worst output in dB.
-  double sqnr(const Model& model) const;
+  double sqnr(const Model& model) const { return worst_sqnr(scores(model)); }
   /// The inputs of all runs.
   std::span<const TensorMap> runs() const { return runs_; }
   /// The inputs of some of the runs.

@@ -97,7 +97,12 @@ LayerScore score(const Graph& graph, const Layer& layer, const Tensor& got, cons
 }  // namespace
 
 std::vector<LayerScore> score_layers(const Job& job, const Model& quantised,
-                                     const TensorMap& inputs, const Context& context) {
+                                     const Context& context) {
+  const std::int64_t size = run_size(*job.source, model_inputs(job.model.graph));
+  const std::vector<TensorMap> runs = read_runs(job, job.parts.calibrate, size, size);
+  if (job.parts.judge == 0 || runs.empty()) return {};
+  // A layer has many values: one run tells its error well.
+  const TensorMap& inputs = runs.front();
   const Graph& graph = job.model.graph;
   std::vector<Layer> all = integer_layers(graph, job.plan);
   drop_unreachable(all, quantised.graph);

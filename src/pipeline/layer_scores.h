@@ -7,8 +7,8 @@
 namespace quench {
 
 /// Each integer layer of a job is fed with the float model's values, and its result is put on its
-/// grid. In the order in which they run.
+/// grid. In the order in which they run; empty where no samples were held out.
 std::vector<LayerScore> score_layers(const Job& job, const Model& quantised,
-                                     const TensorMap& inputs, const Context& context);
+                                     const Context& context);
 
 }  // namespace quench

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -24,9 +25,31 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-bool has_integer_nodes(const QuantPlan& plan) {
-  return std::ranges::any_of(
-      plan.nodes, [](const NodePlan& node) { return node.kind == NodePlan::Kind::Integer; });
+/// A model of which nothing would become integer is refused with the reasons, one for each kind of
+/// node.
+void check_anything_to_do(const Job& job, const std::string& path, const std::string& target) {
+  constexpr std::size_t kMostShown = 8;
+  std::map<std::string, std::pair<std::string, std::size_t>> reasons;  // by operator and reason
+  for (std::size_t i = 0; i < job.plan.nodes.size(); ++i) {
+    const NodePlan& decision = job.plan.nodes[i];
+    if (decision.kind == NodePlan::Kind::Integer) return;
+    if (decision.kind != NodePlan::Kind::Float) continue;
+    const Node& node = job.model.graph.nodes[i];
+    auto& [first, count] = reasons[node.op_type + ": " + decision.reason];
+    if (count++ == 0) first = label(job.model.graph, node);
+  }
+  std::string text;
+  std::size_t shown = 0;
+  for (const auto& [reason, which] : reasons) {
+    if (++shown > kMostShown) break;
+    text += format("\n  {}{}: {}", which.first,
+                   which.second > 1 ? format(" and {} more", which.second - 1) : "",
+                   reason.substr(reason.find(": ") + 2));
+  }
+  if (shown > kMostShown) text += format("\n  and {} more reasons", reasons.size() - kMostShown);
+  if (text.empty()) text = " it has no node that computes";
+  fail(ErrorKind::Unsupported, "no layer of '{}' can be quantised for target '{}':{}", path, target,
+       text);
 }
 
 /// What can be said of the data and the model before anything is chosen.
@@ -50,25 +73,22 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
   QuantizeReport report;
   Job job = start_job(model_path, options, context);
   report.warnings = options.notes;
-  if (!has_integer_nodes(job.plan)) {
-    fail(ErrorKind::Unsupported, "no layer of '{}' can be quantised for target '{}'", model_path,
-         options.config.target);
-  }
+  check_anything_to_do(job, model_path, options.config.target);
   { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
   const DebugInfoOptions debug = start_debug_info(options);
+  warm_up(job, options, context);
   const Judge judge(job, context);
   equalize_channels(job, judge, options, context, report);
   note_decisions(job.model, job.plan, report);
   gather(job, options, context);
   advise_on_data(job, judge, context, report);
-  job.solution =
-      calibrate::solve(job.model, job.plan, job.statistics, options.config.custom_observers);
+  job.solution = calibrate::solve(job.model, job.plan, job.statistics,
+                                  options.config.custom_observers, context.num_threads());
   // From here on the grids are those that are written.
   report.coarser_layers = settle(job.model, job.plan, job.solution);
   Model quantised = with_biases(job, judge, options, context, report);
-  report.outputs = judge.scores(quantised);
   if (judge.able()) {
-    report.layers = score_layers(job, quantised, judge.runs().front(), context);
+    report.layers = score_layers(job, quantised, context);
   }
   warn_of_clipping(job.statistics, job.solution, report);
   warn_of_layers(report);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "quench/quantize.h"
+#include "tune/layer_means.h"
 
 namespace quench {
 
@@ -21,6 +22,7 @@ struct Job {
   Model model;         ///< prepared: what the plan speaks of
   QuantPlan plan;
   StatisticMap statistics;
+  tune::LayerMeans means;  ///< of the first samples; empty where no pass was made
   QuantSolution solution;
   std::unique_ptr<SampleSource> source;
   Split parts;

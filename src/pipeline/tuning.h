@@ -12,7 +12,8 @@ namespace quench {
 void equalize_channels(Job& job, const Judge& judge, const QuantizeOptions& options,
                        const Context& context, QuantizeReport& report);
 
-/// After calibration: the quantised model, biases corrected as the options say.
+/// After calibration: the quantised model, biases corrected as the options say. `report` tells of
+/// that and of the outputs.
 Model with_biases(const Job& job, const Judge& judge, const QuantizeOptions& options,
                   const Context& context, QuantizeReport& report);
 

@@ -285,6 +285,11 @@ class Equalizer {
 
 }  // namespace
 
+bool has_gates(const Model& model) {
+  return std::ranges::any_of(find_scale_groups(model),
+                             [](const ScaleGroup& group) { return !group.gates.empty(); });
+}
+
 Equalized equalize(Model& model, const QuantPlan& plan, std::span<const TensorMap> batches,
                    const Context& context) {
   Equalizer equalizer(model, plan);

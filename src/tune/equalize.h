@@ -27,4 +27,7 @@ struct Equalized {
 Equalized equalize(Model& model, const QuantPlan& plan, std::span<const TensorMap> batches,
                    const Context& context);
 
+/// Whether channels could be scaled across a gate (HardSigmoid, Sigmoid) somewhere.
+bool has_gates(const Model& model);
+
 }  // namespace quench::tune

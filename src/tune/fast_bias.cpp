@@ -7,14 +7,13 @@
 #include "quench/lower.h"
 #include "tune/bias_correction.h"
 #include "tune/bias_layers.h"
-#include "tune/channel_stats.h"
 
 namespace quench::tune {
 namespace {
 
 /// -(Wq - W) E[x], one number a channel; empty where the layer's input is not known by channel.
 std::vector<double> shift_of(Model& model, const BiasLayer& layer, const QuantParams& grid,
-                             const std::vector<double>& mean) {
+                             const std::vector<float>& mean) {
   const Node& node = model.graph.nodes[static_cast<std::size_t>(layer.node)];
   const passes::PassOptions options;
   const passes::Rewriter rewriter(model.graph, model, options);
@@ -28,7 +27,7 @@ std::vector<double> shift_of(Model& model, const BiasLayer& layer, const QuantPa
   passes::WeightMap(node, *known, weight)
       .for_each([&](std::size_t i, passes::WeightMap::Channels at) {
         fits = fits && at.in < mean.size();
-        if (fits) shift[at.out] -= (after[i] - before[i]) * mean[at.in];
+        if (fits) shift[at.out] -= (after[i] - before[i]) * static_cast<double>(mean[at.in]);
       });
   return fits ? shift : std::vector<double>();
 }
@@ -36,26 +35,20 @@ std::vector<double> shift_of(Model& model, const BiasLayer& layer, const QuantPa
 }  // namespace
 
 std::size_t correct_biases_fast(Model& model, const QuantPlan& plan, const QuantSolution& solution,
-                                std::span<const TensorMap> runs, const Context& context) {
-  const std::vector<BiasLayer> layers = find_bias_layers(model, plan);
+                                const LayerMeans& means, bool own) {
   QuantSolution settled = solution;
   settle(model, plan, settled);
-  std::vector<std::string> inputs;
-  for (const BiasLayer& layer : layers) {
-    const Node& node = model.graph.nodes[static_cast<std::size_t>(layer.node)];
-    inputs.push_back(model.graph[node.inputs[0]].name);
-  }
-  const auto stats = channel_stats(model, inputs, runs, context);
   std::size_t corrected = 0;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    const auto found = stats.find(inputs[i]);
-    const auto grid = settled.weights.find({layers[i].node, 1});
-    // Channels of what a matrix product reads lie along its last axis.
-    if (found == stats.end() || grid == settled.weights.end()) continue;
-    if (layers[i].last && layers[i].rank != 2) continue;
-    const std::vector<double> shift = shift_of(model, layers[i], grid->second, found->second.mean);
+  for (const BiasLayer& layer : find_bias_layers(model, plan)) {
+    const Node& node = model.graph.nodes[static_cast<std::size_t>(layer.node)];
+    const auto found = means.find(model.graph[node.inputs[0]].name);
+    const auto grid = settled.weights.find({layer.node, 1});
+    if (found == means.end() || grid == settled.weights.end()) continue;
+    if ((layer.last && layer.rank != 2) || (own && layer.bias_node != layer.node)) continue;
+    const std::vector<double> shift =
+        shift_of(model, layer, grid->second, mean_of(found->second.rows));
     if (shift.empty()) continue;
-    move_bias(model, layers[i], shift);
+    move_bias(model, layer, shift);
     ++corrected;
   }
   return corrected;

@@ -230,6 +230,7 @@ class QuantizeTest(harness.CliTest):
     def test_nothing_to_quantise(self):
         self.write_data("any.npy", 4, [0.1] * (4 * SIZE))
         self.check_refused("odd.onnx", "--data", "any.npy", expect=4, model="odd.onnx")
+        self.check_refused("no integer kernel", "--data", "any.npy", expect=4, model="odd.onnx")
 
     def test_output_that_cannot_be_written(self):
         for out in ("nowhere/out.onnx", "labels.npy/out.onnx"):
