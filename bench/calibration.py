@@ -62,6 +62,16 @@ def beside_ort(build):
             "memory_share": ours["peak_rss_mb"] / theirs["peak_rss_mb"]}
 
 
+def ranges(build):
+    """Choosing the ranges of every tensor with four observers, from statistics."""
+    common.RESULTS.mkdir(parents=True, exist_ok=True)
+    path = common.RESULTS / "mobilenet_v2.stats"
+    common.run([build / "quench", "calibrate", common.SHARED / "models/mobilenet_v2.onnx", "-o",
+                path, "--data", common.SHARED / "data/imagenet-mini/calib", "--limit", 100,
+                "--quiet", *IMAGES])
+    return common.run_json([build / "quench_bench_ranges", path])
+
+
 def memory(build):
     """Peak memory with 50 and with 400 images."""
     folder = common.SHARED / "data/imagenet-mini/eval"
@@ -72,7 +82,7 @@ def memory(build):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, default=common.SOURCE / "build/release")
-    parser.add_argument("--only", choices=["passes", "ort", "memory"])
+    parser.add_argument("--only", choices=["passes", "ranges", "ort", "memory"])
     options = parser.parse_args()
     results = {}
     rows = []
@@ -80,6 +90,10 @@ def main():
         results["passes"] = list(passes(options.build))
         rows += [[f"calibration pass, {each['model']}, times a plain run",
                   f"{each['ratio']:.2f}", f"<= {each['goal']}"] for each in results["passes"]]
+    if options.only in (None, "ranges"):
+        results["ranges"] = chosen = ranges(options.build)
+        rows += [[f"ranges of {chosen['tensors']} tensors by KL, mse, emd and hist, seconds",
+                  f"{chosen['seconds']:.3f}", "< 1"]]
     if options.only in (None, "ort"):
         results["ort"] = both = beside_ort(options.build)
         rows += [["mobilenet_v2, 100 images, seconds: ours",
