@@ -72,6 +72,16 @@ std::string first_line(const char* text) {
   return whole.substr(0, whole.find('\n'));
 }
 
+/// How often each value is read: by nodes, by graphs inside them, and as an output.
+std::vector<std::size_t> count_readers(const Graph& graph) {
+  const Uses uses(graph);
+  std::vector<std::size_t> counts;
+  for (std::size_t i = 0; i < graph.values().size(); ++i) {
+    counts.push_back(uses.consumers[i].size() + (uses.is_output[i] ? 1 : 0));
+  }
+  return counts;
+}
+
 }  // namespace
 
 Program::Program(Graph graph, const CompileOptions& options,
@@ -92,6 +102,7 @@ Program::Program(Graph graph, const CompileOptions& options,
     const ValueId id = graph_.find(options.taps[i]);
     if (id != kNoValue) tap_of_[static_cast<std::size_t>(id)] = static_cast<int>(i);
   }
+  readers_ = count_readers(graph_);
   for (const Node& node : graph_.nodes) add_step(node, options, unsupported);
   std::vector<bool> read(slots_.size(), false);
   for (const Step& step : steps_) {
@@ -143,6 +154,7 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const bool taken = std::ranges::find(context.taken, i) != context.taken.end();
     step.in.push_back(taken ? -1 : node.inputs[i]);
+    if (taken) give_up(node.inputs[i]);
   }
   for (const std::string& name : context.captured) step.in.push_back(graph_.find(name));
   step.out.assign(node.outputs.begin(), node.outputs.end());
@@ -150,6 +162,12 @@ void Program::add_step(const Node& node, const CompileOptions& options,
     if (slot >= 0) producer_[static_cast<std::size_t>(slot)] = static_cast<int>(steps_.size());
   }
   steps_.push_back(std::move(step));
+}
+
+/// A constant that a kernel took and nothing else reads goes at once: the next kernel's copy may
+/// have its place in memory.
+void Program::give_up(ValueId id) {
+  if (--readers_[static_cast<std::size_t>(id)] == 0) graph_[id].constant.reset();
 }
 
 std::vector<int> Program::steps_between(const std::vector<int>& fed,

@@ -56,6 +56,7 @@ class Program {
     std::vector<std::vector<int>> reusable;  ///< of those, the ones a kernel may write into
   };
 
+  void give_up(ValueId id);
   void add_step(const Node& node, const CompileOptions& options,
                 std::vector<UnsupportedNode>& unsupported);
   void show_samples(int slot);
@@ -66,6 +67,7 @@ class Program {
   void run_step(const Step& step, Call& call);
   void clear(const Schedule& schedule);
 
+  std::vector<std::size_t> readers_;  ///< by value; counted down as kernels take constants
   Graph graph_;
   std::function<void(const StepTime&)> on_step_;
   std::function<void(const TapSample&)> on_sample_;

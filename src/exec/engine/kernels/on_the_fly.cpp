@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products whose weights stay packed in memory: a few rows at a time become floats and are used.
+#include "base/file.h"
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/program.h"
 #include "quant/packed_rows.h"
@@ -29,6 +30,18 @@ std::vector<T> per_row(const at::Tensor& tensor, std::int64_t rows, std::int64_t
   return {spread.data_ptr<T>(), spread.data_ptr<T>() + spread.numel()};
 }
 
+std::shared_ptr<const quant::PackedRows> pack_rows(const at::Tensor& integers,
+                                                   quant::RowGrids grids) {
+  const auto count = static_cast<std::size_t>(integers.numel());
+  const std::int64_t rows = integers.size(0);
+  if (integers.scalar_type() == at::kShort) {
+    return std::make_shared<quant::PackedRows>(std::span(integers.data_ptr<std::int16_t>(), count),
+                                               rows, std::move(grids));
+  }
+  return std::make_shared<quant::PackedRows>(std::span(integers.data_ptr<std::int8_t>(), count),
+                                             rows, std::move(grids));
+}
+
 /// Null where the grids do not fit the weight: the node may come from a file.
 std::shared_ptr<const quant::PackedRows> pack(const OpContext& context) {
   const std::int64_t axis = context.node.get_int("rows", 0);
@@ -47,13 +60,10 @@ std::shared_ptr<const quant::PackedRows> pack(const OpContext& context) {
       (!grids.zero_points.empty() && grids.zero_points.size() != num_grids)) {
     return nullptr;
   }
-  const auto count = static_cast<std::size_t>(integers.numel());
-  if (integers.scalar_type() == at::kShort) {
-    return std::make_shared<quant::PackedRows>(std::span(integers.data_ptr<std::int16_t>(), count),
-                                               rows, std::move(grids));
-  }
-  return std::make_shared<quant::PackedRows>(std::span(integers.data_ptr<std::int8_t>(), count),
-                                             rows, std::move(grids));
+  const auto packed = pack_rows(integers, std::move(grids));
+  const at::Tensor source = context.constant(1);
+  release_pages({static_cast<const std::byte*>(source.data_ptr()), source.nbytes()});
+  return packed;
 }
 
 /// Rows [begin, end) as floats.
