@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Packed mixed bits at init_scale=0.02 beside packed 7 bits: the file must not be larger, and its
+outputs must be nearer to those of the float model."""
+import argparse
+import pathlib
+import sys
+import tempfile
+
+import accuracy_ort
+import common
+
+DATA = common.SHARED / "data"
+PHOTOS = [DATA / "imagenet-mini/eval", *accuracy_ort.PHOTO, "--limit", "60"]
+# What the outputs are compared on.
+CASES = {
+    "mobilenet_v2": PHOTOS, "squeezenet1.1": PHOTOS, "mobilenet_v2_bn_features": PHOTOS,
+    "resnet8_cifar10_bn": [DATA / "cifar10/test_batch.bin", "--limit", "400"],
+    "dscnn_kws_bn": [DATA / "kws/eval_x.npy"],
+    "ppocr_v2_cls": [DATA / "textlines/eval", *accuracy_ort.OCR_CLS],
+    "pplcnet_x0_25_textline_ori": [DATA / "textlines/eval", *accuracy_ort.OCR_ORI],
+}
+
+
+def measure(quench, model, flags, scoring, folder):
+    """Bytes of the packed file and how far its outputs are from float: 1 - cosine."""
+    plain, packed = folder / "plain.onnx", folder / "packed.qnch"
+    common.run([quench, "quantize", model, "-o", plain, "--type", "weight", *flags, "--quiet"])
+    size = common.run_json([quench, "pack", plain, "-o", packed, "--json"])["bytes"]
+    near = common.run_json([quench, "eval", packed, "--reference", model, "--metric", "cosine",
+                            "--json", "--data", *scoring])
+    return size, 1 - near["cosine"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, default=common.SOURCE / "build/release")
+    parser.add_argument("--only", nargs="*", default=[])
+    options = parser.parse_args()
+    rows, results, missed = [], {}, False
+    with tempfile.TemporaryDirectory() as place:
+        for name, scoring in CASES.items():
+            model = common.SHARED / "models" / f"{name}.onnx"
+            if not model.exists() or (options.only and name not in options.only):
+                continue
+            found = {form: measure(options.build / "quench", model, flags, scoring,
+                                   pathlib.Path(place))
+                     for form, flags in {"mixed": ["--bits", "0", "--init-scale", "0.02"],
+                                         "7 bit": ["--bits", "7"]}.items()}
+            mixed, fixed = found["mixed"], found["7 bit"]
+            good = mixed[0] <= fixed[0] and mixed[1] < fixed[1]
+            missed = missed or not good
+            results[name] = found
+            rows.append([name, f"{mixed[0]:,}", f"{fixed[0]:,}", f"{mixed[0] / fixed[0]:.3f}",
+                         f"{mixed[1]:.2e}", f"{fixed[1]:.2e}", "yes" if good else "NO"])
+            print("  ".join(rows[-1]), flush=True)
+    common.print_table(["network", "mixed, bytes", "7 bit", "to 7 bit", "mixed, 1 - cosine",
+                        "7 bit", "good"], rows)
+    common.write_results("mixed_bits.json", results)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
