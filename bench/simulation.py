@@ -63,8 +63,7 @@ def ours(path, feeds, folder):
         words += ["--input", f"{name}={folder / f'in{i}.npy'}"]
     run(words)
     index = json.loads((folder / "out/index.json").read_text())
-    entries = index["outputs"] if isinstance(index, dict) else index
-    return {each["name"]: np.load(folder / "out" / each["file"]) for each in entries}
+    return {name: np.load(folder / "out" / each["file"]) for name, each in index.items()}
 
 
 def layers(model, x, folder):
@@ -99,10 +98,9 @@ def quantised(model, calibration, folder):
 def classes(path, x, folder):
     """The share of samples that both give the same class, where outputs are classes."""
     theirs = accuracy_ort.outputs_of(path, x)[0]
-    name = onnxruntime.InferenceSession(str(path)).get_inputs()[0].name
-    fixed = isinstance(onnx.load(path).graph.input[0].type.tensor_type.shape.dim[0].dim_value, int) \
-        and onnx.load(path).graph.input[0].type.tensor_type.shape.dim[0].dim_value > 0
-    step = 1 if fixed else 50
+    source = onnx.load(path).graph.input[0]
+    name = source.name
+    step = source.type.tensor_type.shape.dim[0].dim_value or 100
     mine = [next(iter(ours(path, {name: x[i:i + step]}, folder).values()))
             for i in range(0, len(x), step)]
     mine = np.concatenate(mine).reshape(len(x), -1)
