@@ -28,6 +28,8 @@ FORMS = [
     ["--type", "dynamic"],
     ["--type", "dynamic", "--strategy", "ACWL"],
 ]
+# The other widths, on small models alone.
+WIDTHS = [["--type", "weight", "--bits", str(bits)] for bits in range(2, 17) if bits not in (8, 12)]
 LEAST_COSINE = 0.9999
 
 
@@ -143,11 +145,15 @@ def main():
             models.append(folder / f"{op}.onnx")
         onnx.save(transposed(), str(folder / "transposed.onnx"))
         models.append(folder / "transposed.onnx")
+        subprocess.run([str(Path(os.environ["QUENCH_BINARY"]) / "tests/make_cli_models"), name],
+                       check=True)
+        models.append(folder / "branch.onnx")
         for model in models:
             if not model.exists():
                 print(f"{model} is absent: passed over")
                 continue
-            for words in FORMS:
+            small = model.stat().st_size < 500_000
+            for words in FORMS + (WIDTHS if small else []):
                 faults += [f"{model.name} {' '.join(words)}: {fault}"
                            for fault in check(model, words, folder)]
     print("\n".join(faults))
