@@ -41,7 +41,7 @@ class ByteBinary {
                        const ByteLoad& gate) const {
     load.scale = a_.scale;
     const at::Tensor factors = given.contiguous();
-    at::Tensor dst = at::empty_like(x, x.options().dtype(type_), at::MemoryFormat::Preserve);
+    at::Tensor dst = new_alike(x, type_);
     const std::int64_t pixels = x.size(2) * x.size(3);
     const std::int64_t channels = x.size(1);
     std::vector<float> real(static_cast<std::size_t>(factors.numel()));
@@ -74,7 +74,7 @@ class ByteBinary {
       b = at::empty_like(a, right.options(), at::MemoryFormat::Preserve);
       b.copy_(right);
     }
-    at::Tensor dst = at::empty_like(a, a.options().dtype(type_), at::MemoryFormat::Preserve);
+    at::Tensor dst = new_alike(a, type_);
     const auto* first = bytes_of(a);
     const auto* second = bytes_of(b);
     auto* to = mutable_bytes_of(dst);

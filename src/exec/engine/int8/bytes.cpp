@@ -23,7 +23,7 @@ bool is_planar_image(const at::Tensor& x) {
 }
 
 at::Tensor quantize_image(const at::Tensor& x, const ByteGrid& grid) {
-  at::Tensor dst = at::empty(x.sizes(), x.options().dtype(grid.type).memory_format(kNhwc));
+  at::Tensor dst = new_tensor(x.sizes(), grid.type, kNhwc);
   const std::int64_t channels = x.size(1);
   const std::int64_t pixels = x.size(2) * x.size(3);
   const float* src = x.data_ptr<float>();
@@ -69,10 +69,10 @@ at::Tensor ByteTable::operator()(const at::Tensor& given) const {
          c10::toString(given.scalar_type()), c10::toString(from_));
   }
   const at::Tensor x = dense(given);
-  at::Tensor dst = at::empty_like(x, x.options().dtype(to_), at::MemoryFormat::Preserve);
+  at::Tensor dst = new_alike(x, to_);
   const auto* src = bytes_of(x);
   auto* to = mutable_bytes_of(dst);
-  at::parallel_for(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
+  at::parallel_for(0, x.numel(), kLookUpGrain, [&](std::int64_t begin, std::int64_t end) {
     look_up_loop(entries_.data(), src + begin, to + begin, end - begin);
   });
   return dst;
@@ -90,7 +90,7 @@ ByteTable requantising_table(const ByteGrid& from, const ByteGrid& to) {
 
 at::Tensor dequantize_bytes(const at::Tensor& given, const ByteGrid& grid) {
   const at::Tensor x = dense(given);
-  at::Tensor dst = at::empty_like(x, x.options().dtype(at::kFloat), at::MemoryFormat::Preserve);
+  at::Tensor dst = new_alike(x, at::kFloat);
   const auto* src = bytes_of(x);
   float* to = dst.data_ptr<float>();
   at::parallel_for(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
@@ -103,7 +103,7 @@ at::Tensor dequantize_bytes(const at::Tensor& given, const ByteGrid& grid) {
 at::Tensor quantize_floats(const at::Tensor& given, const ByteGrid& grid) {
   if (is_planar_image(given)) return quantize_image(given, grid);
   const at::Tensor x = dense(given);
-  at::Tensor dst = at::empty_like(x, x.options().dtype(grid.type), at::MemoryFormat::Preserve);
+  at::Tensor dst = new_alike(x, grid.type);
   const float* src = x.data_ptr<float>();
   auto* to = mutable_bytes_of(dst);
   const ByteStore store = byte_store(grid);

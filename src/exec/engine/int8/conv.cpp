@@ -42,16 +42,15 @@ class IntegerConv {
     const at::Tensor& given = call.in(0);
     const at::Tensor src = to_2d(given).contiguous(kNhwc);
     check(src);
-    const Ints shape = convolved_shape(attributes_.window, src.sizes(), shape_);
+    Plan& plan = plans_.get(src.sizes(), [&] { return make_plan(src); });
     at::Tensor dst;
     if (given.dim() == 4) {
-      dst = integer_destination(call, tail_, shape, kNhwc);
+      dst = integer_destination(call, tail_, plan.dst_shape, kNhwc);
     } else {
-      dst = at::empty(shape, at::TensorOptions(tail_.type()).memory_format(kNhwc));
+      dst = at::empty(plan.dst_shape, at::TensorOptions(tail_.type()).memory_format(kNhwc));
       if (tail_.residual) dst.view(tail_.residual->type).copy_(to_2d(call.in(9)));
     }
-    if (dst.numel() != 0) {
-      Plan& plan = plans_.get(src.sizes().vec(), [&] { return make_plan(src, shape); });
+    if (plan.primitive) {
       point(plan.src, src);
       point(plan.dst, dst);
       plan.execute();
@@ -73,7 +72,12 @@ class IntegerConv {
     return attributes_.window.pads_for(src.sizes().slice(2), {shape_[2], shape_[3]});
   }
 
-  Plan make_plan(const at::Tensor& src, const Ints& dst_shape) {
+  /// Without a primitive where the result is empty.
+  Plan make_plan(const at::Tensor& src) {
+    Plan plan;
+    plan.dst_shape = convolved_shape(attributes_.window, src.sizes(), shape_);
+    const Ints& dst_shape = plan.dst_shape;
+    if (std::ranges::find(dst_shape, 0) != dst_shape.end()) return plan;
     const Window& window = attributes_.window;
     const Ints pad = pads(src);
     dnnl::primitive_attr attributes = integer_attributes(tail_, 1);
@@ -94,11 +98,10 @@ class IntegerConv {
         {grouped(shape_, attributes_.groups), memory::data_type::s8, memory::format_tag::any},
         bias_desc, {dst_shape, dnnl_type(tail_.type()), memory::format_tag::nhwc}, window.strides,
         dilates, {pad[0], pad[1]}, {pad[2], pad[3]});
-    constexpr std::int64_t kFasterThanFloat = 4;
+    constexpr std::int64_t kFasterThanFloat = 16;
     const ThreadScope threads(2 * dst_shape[0] * dst_shape[1] * dst_shape[2] * dst_shape[3] *
                               shape_[1] * shape_[2] * shape_[3] / kFasterThanFloat);
     const dnnl::convolution_forward::primitive_desc pd(desc, attributes, dnnl_engine());
-    Plan plan;
     plan.primitive = dnnl::convolution_forward(pd);
     plan.src = placeholder(pd.src_desc());
     plan.weights = weights_.as(pd.weights_desc());

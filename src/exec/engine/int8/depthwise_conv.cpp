@@ -27,7 +27,7 @@ class IntegerDepthwise {
            c10::toString(src.scalar_type()), to_string(src.sizes().vec()), weight_[0]);
     }
     const Ints shape = convolved_shape(window_, src.sizes(), weight_);
-    at::Tensor dst = at::empty(shape, at::TensorOptions(type_).memory_format(kNhwc));
+    at::Tensor dst = new_tensor(shape, type_, kNhwc);
     if (dst.numel() != 0) convolve(src, dst);
     call.set(0, std::move(dst));
   }

@@ -80,7 +80,7 @@ class DynamicLinear {
         {{rows, depth_}, dnnl_type(type), Tag::ab},
         {{depth_, width_}, memory::data_type::s8, Tag::any}, bias,
         {{rows, width_}, tail_ ? memory::data_type::f32 : memory::data_type::s32, Tag::ab});
-    const ThreadScope threads(rows * depth_ * width_ / 2);
+    const ThreadScope threads(rows * depth_ * width_ / 8);
     const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
     Plan plan;
     plan.primitive = dnnl::matmul(pd);

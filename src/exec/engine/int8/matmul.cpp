@@ -61,7 +61,7 @@ class IntegerLinear {
     const dnnl::matmul::desc desc({{rows, depth_}, dnnl_type(source_.type), Tag::ab},
                                   {{depth_, width_}, memory::data_type::s8, Tag::any}, bias,
                                   {{rows, width_}, dnnl_type(tail_.type()), Tag::ab});
-    const ThreadScope threads(rows * depth_ * width_ / 2);
+    const ThreadScope threads(rows * depth_ * width_ / 8);
     dnnl::primitive_attr attributes = integer_attributes(tail_, 1);
     if (weight_zero_ != 0) attributes.set_zero_points(DNNL_ARG_WEIGHTS, 0, {weight_zero_});
     const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
@@ -155,7 +155,7 @@ class IntegerBatched {
     const std::int32_t zero = right_.type == at::kByte ? right_.zero - 128 : right_.zero;
     if (zero != 0) attributes.set_zero_points(DNNL_ARG_WEIGHTS, 0, {zero});
     const dnnl::matmul::desc desc(bytes_desc(left), bytes_desc(right), bytes_desc(dst));
-    const ThreadScope threads(dst.numel() * left.size(-1) / 2);
+    const ThreadScope threads(dst.numel() * left.size(-1) / 8);
     const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
     Plan plan;
     plan.primitive = dnnl::matmul(pd);

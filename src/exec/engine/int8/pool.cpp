@@ -25,7 +25,8 @@ std::optional<Grids> take_grids(const OpContext& context) {
 /// The averages of each channel of an NHWC image, in one pass.
 at::Tensor average_channels(const at::Tensor& x, const Grids& grids) {
   const RowShape shape{.rows = x.size(2) * x.size(3), .columns = x.size(1)};
-  at::Tensor dst = at::empty({x.size(0), x.size(1), 1, 1}, at::TensorOptions(grids.out.type));
+  at::Tensor dst =
+      new_tensor({x.size(0), x.size(1), 1, 1}, grids.out.type, at::MemoryFormat::Contiguous);
   const auto* src = bytes_of(x);
   auto* to = mutable_bytes_of(dst);
   const auto count = static_cast<double>(shape.rows);

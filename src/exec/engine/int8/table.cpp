@@ -27,7 +27,7 @@ class ChannelTables {
     }
     const bool last = given.dim() == 4 && given.is_contiguous(at::MemoryFormat::ChannelsLast);
     const at::Tensor x = last ? given : given.contiguous();
-    at::Tensor dst = at::empty_like(x, x.options().dtype(to_), at::MemoryFormat::Preserve);
+    at::Tensor dst = new_alike(x, to_);
     if (x.numel() == 0) return dst;
     const std::int64_t inner = x.numel() / (x.size(0) * channels_);
     const auto* src = bytes_of(x);
@@ -50,7 +50,7 @@ class ChannelTables {
 
  private:
   static std::int64_t grain(std::int64_t each) {
-    return std::max<std::int64_t>(kByteGrain / 4 / each, 1);
+    return std::max<std::int64_t>(kByteGrain / each, 1);
   }
 
   std::vector<std::uint8_t> entries_;

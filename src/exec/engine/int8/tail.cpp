@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/file.h"
+#include "exec/engine/int8/bytes.h"
 #include "exec/engine/kernels/common.h"
 
 namespace quench::exec {
@@ -174,15 +175,14 @@ at::Tensor sums_bias(const at::Tensor& bias, const std::vector<float>& sum_scale
 
 at::Tensor integer_destination(Call& call, const IntegerTail& tail, at::IntArrayRef shape,
                                at::MemoryFormat format) {
-  const auto options = at::TensorOptions(tail.type()).memory_format(format);
-  if (!tail.residual) return at::empty(shape, options);
+  if (!tail.residual) return new_tensor(shape, tail.type(), format);
   const at::Tensor& residual = call.in(kResidual);
   if (residual.sizes() != shape) {
     fail(ErrorKind::BadData, "the residual has shape {}, but the result {}",
          to_string(residual.sizes().vec()), to_string(shape.vec()));
   }
   if (call.dies(kResidual) && residual.is_contiguous(format)) return residual.view(tail.type());
-  at::Tensor copy = at::empty(shape, options.dtype(residual.scalar_type()));
+  at::Tensor copy = new_tensor(shape, residual.scalar_type(), format);
   copy.copy_(residual);
   return copy.view(tail.type());
 }

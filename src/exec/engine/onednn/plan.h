@@ -44,13 +44,13 @@ struct Plan {
 class PlanCache {
  public:
   template <typename Make>
-  Plan& get(const std::vector<std::int64_t>& key, Make make) {
+  Plan& get(at::IntArrayRef key, Make make) {
     for (const auto& plan : plans_) {
-      if (plan->key == key) return *plan;
+      if (key == plan->key) return *plan;
     }
     if (plans_.size() >= kMaxPlans) plans_.erase(plans_.begin());
     plans_.push_back(std::make_unique<Plan>(make()));
-    plans_.back()->key = key;
+    plans_.back()->key = key.vec();
     return *plans_.back();
   }
 
