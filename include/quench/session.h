@@ -33,6 +33,10 @@ struct TapSample {
 /// run, so that they stay small in memory.
 enum class Dequantize { AtLoad, OnTheFly };
 
+/// Which products of bytes kernels may use: those of the processor, or none, as on one without VNNI
+/// (whose own would saturate silently in between).
+enum class ByteProducts { OfProcessor, None };
+
 /// How a session prepares a model.
 struct SessionOptions {
   /// Values, besides the graph's outputs, that runs may ask for or start from. Fusion respects
@@ -46,6 +50,9 @@ struct SessionOptions {
   /// Operators between Q/DQ nodes run on integers where the machine multiplies bytes exactly;
   /// otherwise, and always in front of a tap, on floats between exact rounding.
   bool integer = true;
+  /// Without them layers of 8-bit models run in float between exact rounding, and the context's
+  /// log is warned with their names.
+  ByteProducts byte_products = ByteProducts::OfProcessor;
   /// Called for every sample of every tap as soon as it is computed, where it lies, from several
   /// threads at once: nothing is copied or kept. Runs then need not ask for the taps.
   std::function<void(const TapSample&)> on_sample;

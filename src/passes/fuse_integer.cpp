@@ -15,6 +15,12 @@ std::optional<Quantiser> quantiser_behind(const Rewriter& rewriter, ValueId valu
   return Quantiser{.node = next, .grid = *grid};
 }
 
+bool same_shape(const ValueType& a, const ValueType& b) {
+  if (!a.shape || !b.shape || *a.shape != *b.shape) return false;
+  return std::ranges::all_of(*a.shape,
+                             [](const Dim& dim) { return dim.known() || !dim.symbol.empty(); });
+}
+
 Node engine_node(std::string_view op, std::string_view name, std::vector<ValueId> inputs,
                  std::vector<ValueId> outputs) {
   Node node;

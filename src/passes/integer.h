@@ -30,6 +30,8 @@ struct Quantiser {
   Grid grid;
 };
 std::optional<Quantiser> quantiser_behind(const Rewriter& rewriter, ValueId value);
+/// Known alike in every dimension, so that adding them broadcasts nothing.
+bool same_shape(const ValueType& a, const ValueType& b);
 /// A node of the engine's domain.
 Node engine_node(std::string_view op, std::string_view name, std::vector<ValueId> inputs,
                  std::vector<ValueId> outputs);

@@ -28,7 +28,8 @@ class DynamicRule {
       return false;
     }
     take_bias();
-    take_activation();
+    take_residual();
+    if (residual_ == kNoValue) take_activation();
     finish(*product, rewriter_.node(source).outputs[1]);
     return true;
   }
@@ -89,6 +90,21 @@ class DynamicRule {
     advance(next);
   }
 
+  /// An Add of another value of the same shape.
+  void take_residual() {
+    const NodeId next = rewriter_.next(result());
+    const Node* add = rewriter_.as(next, "Add");
+    const ValueId other = add == nullptr ? kNoValue : other_operand(*add, result());
+    const Graph& graph = rewriter_.graph();
+    if (other == kNoValue || graph[other].constant || rewriter_.opset() < 7 ||
+        !same_shape(graph[result()].type, graph[other].type) ||
+        graph[other].type.dtype != DType::Float32) {
+      return;
+    }
+    residual_ = other;
+    advance(next);
+  }
+
   void take_activation() {
     const NodeId next = rewriter_.next(result());
     if (next == kNoNode) return;
@@ -101,7 +117,7 @@ class DynamicRule {
   void finish(const Node& product, ValueId dynamic) {
     Node fused = engine_node("MatMulIntegerToFloat", product.name,
                              {product.inputs[0], product.inputs[1], dynamic, scale_,
-                              product.input(2), product.input(3), bias_},
+                              product.input(2), product.input(3), bias_, residual_},
                              rewriter_.node(place_).outputs);
     if (!activation_.name.empty()) {
       fused.set("activation", std::string(activation_.name));
@@ -117,6 +133,7 @@ class DynamicRule {
   const Tensor* weight_ = nullptr;
   ValueId scale_ = kNoValue;
   ValueId bias_ = kNoValue;
+  ValueId residual_ = kNoValue;
   Activation activation_;
   std::vector<NodeId> dead_;
 };

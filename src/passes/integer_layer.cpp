@@ -11,13 +11,6 @@
 namespace quench::passes {
 namespace {
 
-/// Known alike in every dimension, so that adding them broadcasts nothing.
-bool same_shape(const ValueType& a, const ValueType& b) {
-  if (!a.shape || !b.shape || *a.shape != *b.shape) return false;
-  return std::ranges::all_of(*a.shape,
-                             [](const Dim& dim) { return dim.known() || !dim.symbol.empty(); });
-}
-
 /// The layer's operator among the integer ones, or nothing.
 std::string_view integer_name(const Node& node) {
   if (node.op_type == "Conv") return "QLinearConv";

@@ -79,6 +79,8 @@ struct OpContext {
   std::int64_t opset = 0;
   /// Whether the fast kernels may be used (not in reference sessions).
   bool fast = true;
+  /// Whether this machine multiplies bytes exactly.
+  bool byte_products = true;
   /// Compiles a graph inside the node. Its program takes the graph's inputs, then its captures.
   std::function<std::shared_ptr<Program>(const Graph&)> compile;
   /// Values of outer graphs that the graphs inside read. They follow the node's own inputs in

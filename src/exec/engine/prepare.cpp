@@ -2,10 +2,10 @@
 // The order in which a model is made ready to compile.
 #include "exec/engine/prepare.h"
 
+#include <algorithm>
 #include <array>
 
 #include "exec/engine/expand_weights.h"
-#include "exec/engine/int8/grid.h"
 #include "exec/engine/keep_packed.h"
 #include "passes/run.h"
 
@@ -35,7 +35,29 @@ passes::PassOptions pass_options(const Graph& graph, const SessionOptions& optio
   return result;
 }
 
+bool is_dequantised(const Graph& graph, const Uses& uses, ValueId id) {
+  const NodeId maker = id == kNoValue ? -1 : uses.producer[static_cast<std::size_t>(id)];
+  return maker >= 0 && graph.nodes[static_cast<std::size_t>(maker)].op_type == "DequantizeLinear";
+}
+
 }  // namespace
+
+std::vector<std::string> integer_layers(const Graph& graph) {
+  static constexpr std::array<std::string_view, 4> kIntegers = {"QLinearConv", "QLinearMatMul",
+                                                                "ConvInteger", "MatMulInteger"};
+  static constexpr std::array<std::string_view, 4> kFloats = {"Conv", "ConvTranspose", "Gemm",
+                                                              "MatMul"};
+  const Uses uses(graph);
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes) {
+    const bool integer = std::ranges::find(kIntegers, node.op_type) != kIntegers.end();
+    const bool between = std::ranges::find(kFloats, node.op_type) != kFloats.end() &&
+                         is_dequantised(graph, uses, node.input(0)) &&
+                         is_dequantised(graph, uses, node.input(1));
+    if (integer || between) names.push_back(label(graph, node));
+  }
+  return names;
+}
 
 Graph prepare(Model model, const SessionOptions& options, CompileOptions& compile) {
   const passes::PassOptions keep = pass_options(model.graph, options);
@@ -47,7 +69,7 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
   fold_constants(model.graph, compile);
   if (compile.fast && !options.tap_all) {
     infer_types(model);
-    const bool integer = options.integer && multiplies_bytes_exactly();
+    const bool integer = options.integer && compile.byte_products;
     if (integer) passes::run(model, Names(kInteger), keep);
     passes::run(model, Names(kFuse), keep);
     infer_types(model);

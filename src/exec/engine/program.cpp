@@ -132,13 +132,15 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   OpContext context{.graph = graph_, .node = node};
   context.opset = opset_of(node, options);
   context.fast = options.fast;
+  context.byte_products = options.byte_products;
   context.captured = unique_captures(node);
   context.compile = [&](const Graph& inner) {
     if (node.domain != passes::kEngineDomain) {
       return std::make_shared<Program>(inner, options, unsupported);
     }
     // The engine's own nodes run their graphs once, when they are made: no part of any profile.
-    const CompileOptions silent{.opsets = options.opsets, .fast = options.fast};
+    const CompileOptions silent{
+        .opsets = options.opsets, .fast = options.fast, .byte_products = options.byte_products};
     return std::make_shared<Program>(inner, silent, unsupported);
   };
   if (node.domain.empty() && context.opset < info->since) {

@@ -18,6 +18,7 @@ namespace quench::exec {
 struct CompileOptions {
   std::map<std::string, std::int64_t> opsets;
   bool fast = true;
+  bool byte_products = true;  ///< this machine multiplies bytes exactly
   std::function<void(const StepTime&)> on_step;
   std::function<void(const TapSample&)> on_sample;
   std::vector<std::string> taps;  ///< whose samples `on_sample` wants

@@ -4,6 +4,7 @@
 
 #include "base/nearest.h"
 #include "exec/engine/bridge.h"
+#include "exec/engine/int8/grid.h"
 #include "exec/engine/pool_allocator.h"
 #include "exec/engine/prepare.h"
 #include "exec/engine/program.h"
@@ -20,6 +21,17 @@ namespace {
   }
   if (nodes.size() > kMaxShown) text += format("\n  and {} more", nodes.size() - kMaxShown);
   fail(ErrorKind::Unsupported, "{}", text);
+}
+
+void warn_of_float(const std::vector<std::string>& layers, const Context& context) {
+  if (layers.empty()) return;
+  constexpr std::size_t kMaxShown = 20;
+  const std::span<const std::string> shown(layers.data(), std::min(layers.size(), kMaxShown));
+  context.warn(
+      format("without VNNI products of bytes may saturate in between: {} layer{} of the "
+             "8-bit model run{} in float, exactly but slowly: {}{}",
+             layers.size(), layers.size() == 1 ? "" : "s", layers.size() == 1 ? "s" : "",
+             fmt::join(shown, ", "), layers.size() > kMaxShown ? ", ..." : ""));
 }
 
 void check_feed(const Value& value, const Tensor& tensor) {
@@ -50,6 +62,10 @@ class EngineSession final : public Session::Impl {
     at::NoGradGuard no_gradients;
     CompileOptions compile;
     compile.fast = !options.reference;
+    compile.byte_products =
+        options.byte_products == ByteProducts::OfProcessor && multiplies_bytes_exactly();
+    const bool asked = compile.fast && options.integer && !options.tap_all;
+    if (asked && !compile.byte_products) warn_of_float(integer_layers(model.graph), context);
     compile.on_step = options.on_step;
     compile.on_sample = options.on_sample;
     if (options.on_sample) compile.taps = options.taps;

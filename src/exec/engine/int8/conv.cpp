@@ -2,6 +2,7 @@
 // Convolution of bytes on NHWC memory: bias, residual, activation and rounding in one primitive.
 #include "exec/engine/kernels/conv.h"
 
+#include "exec/engine/int8/bytes.h"
 #include "exec/engine/int8/layers.h"
 #include "exec/engine/int8/tail.h"
 
@@ -50,16 +51,29 @@ class IntegerConv {
       dst = at::empty(plan.dst_shape, at::TensorOptions(tail_.type()).memory_format(kNhwc));
       if (tail_.residual) dst.view(tail_.residual->type).copy_(to_2d(call.in(9)));
     }
-    if (plan.primitive) {
-      point(plan.src, src);
-      point(plan.dst, dst);
-      plan.execute();
-    }
+    run(plan, src, dst);
     if (!tail_.out) dst = dst.to(tail_.real);
     call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
   }
 
+  /// Of a 4-D tensor, without a residual.
+  at::Tensor convolve(const at::Tensor& given) {
+    const at::Tensor src = given.contiguous(kNhwc);
+    check(src);
+    Plan& plan = plans_.get(src.sizes(), [&] { return make_plan(src); });
+    at::Tensor dst = new_tensor(plan.dst_shape, tail_.type(), kNhwc);
+    run(plan, src, dst);
+    return tail_.out ? dst : dst.to(tail_.real);
+  }
+
  private:
+  static void run(Plan& plan, const at::Tensor& src, const at::Tensor& dst) {
+    if (!plan.primitive) return;
+    point(plan.src, src);
+    point(plan.dst, dst);
+    plan.execute();
+  }
+
   void check(const at::Tensor& src) const {
     const std::int64_t channels = shape_[1] * attributes_.groups;
     if (src.dim() != 4 || src.size(1) != channels || src.scalar_type() != source_.type) {
@@ -125,12 +139,19 @@ class IntegerConv {
 
 }  // namespace
 
+BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteGrid& source,
+                                 const IntegerTail& tail, const SignedWeights& weights,
+                                 const at::Tensor& bias) {
+  auto conv = std::make_shared<IntegerConv>(attributes, source, tail, weights, bias);
+  return [conv](const at::Tensor& src) { return conv->convolve(src); };
+}
+
 std::optional<Kernel> make_integer_conv(const OpContext& context) {
   std::string refusal;
   const auto attributes = conv_attributes(context, 3, refusal);
   const at::Tensor weight = context.constant(3);
-  const bool fits = context.fast && multiplies_bytes_exactly() && attributes &&
-                    attributes->rank <= 2 && weight.defined() && weight.numel() > 0 &&
+  const bool fits = context.fast && context.byte_products && attributes && attributes->rank <= 2 &&
+                    weight.defined() && weight.numel() > 0 &&
                     weight.dim() == static_cast<std::int64_t>(attributes->rank) + 2 &&
                     weight.size(0) % attributes->groups == 0 &&
                     (!context.has_input(8) || context.constant(8).defined());

@@ -63,6 +63,81 @@ class TiledIntegerConvTranspose {
   RowsFunction multiply_;
 };
 
+/// Any other form: the source's pixels are set apart by the stride, with zero points between them,
+/// and convolved with the kernel turned round.
+class StuffedIntegerConvTranspose {
+ public:
+  StuffedIntegerConvTranspose(ConvAttributes attributes, Ints extra, const ByteGrid& source,
+                              const IntegerTail& tail, const SignedWeights& weights,
+                              const at::Tensor& bias)
+      : window_(attributes.window), extra_(std::move(extra)), source_(source) {
+    SignedWeights turned = weights;
+    turned.data = weights.data.flip({2, 3}).transpose(0, 1).contiguous();
+    for (std::size_t i = 0; i < 2; ++i) {
+      reach_[i] = (turned.data.size(static_cast<std::int64_t>(i) + 2) - 1) * window_.dilations[i];
+    }
+    depth_ = turned.data.size(1);
+    attributes.window.strides = {1, 1};
+    attributes.window.pads = {0, 0, 0, 0};
+    convolve_ = make_conv_function(attributes, source, tail, turned, bias);
+  }
+
+  void operator()(Call& call) const {
+    const at::Tensor& src = call.in(0);
+    if (src.dim() != 4 || src.size(1) != depth_ || src.scalar_type() != source_.type) {
+      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
+           c10::toString(src.scalar_type()), to_string(src.sizes().vec()), depth_);
+    }
+    call.set(0, convolve_(stuffed(src)));
+  }
+
+ private:
+  /// Which pixels of an axis have a place, and where the first of them lies.
+  struct Places {
+    std::int64_t size, first, count, at;
+  };
+
+  Places places(std::int64_t size, std::size_t axis) const {
+    const std::int64_t stride = window_.strides[axis];
+    const std::int64_t lost = window_.pads[axis] + window_.pads[axis + 2];
+    Places result{};
+    result.size = (size - 1) * stride + 1 + 2 * reach_[axis] + extra_[axis] - lost;
+    const std::int64_t origin = reach_[axis] - window_.pads[axis];
+    result.first = origin < 0 ? (-origin + stride - 1) / stride : 0;
+    result.at = origin + result.first * stride;
+    const std::int64_t room = result.size - result.at;
+    result.count = std::clamp<std::int64_t>((room + stride - 1) / stride, 0, size - result.first);
+    return result;
+  }
+
+  at::Tensor stuffed(const at::Tensor& src) const {
+    const Places rows = places(src.size(2), 0);
+    const Places columns = places(src.size(3), 1);
+    if (rows.size <= reach_[0] || columns.size <= reach_[1]) {
+      fail(ErrorKind::BadData, "an input of shape {} leaves nothing of the result",
+           to_string(src.sizes().vec()));
+    }
+    at::Tensor result = at::empty({src.size(0), depth_, rows.size, columns.size},
+                                  at::TensorOptions(source_.type).memory_format(kNhwc));
+    result.fill_(source_.zero);
+    if (rows.count <= 0 || columns.count <= 0) return result;
+    const auto spread = [](const at::Tensor& tensor, std::int64_t axis, const Places& at,
+                           std::int64_t stride) {
+      return tensor.slice(axis, at.at, at.at + (at.count - 1) * stride + 1, stride);
+    };
+    spread(spread(result, 2, rows, window_.strides[0]), 3, columns, window_.strides[1])
+        .copy_(src.narrow(2, rows.first, rows.count).narrow(3, columns.first, columns.count));
+    return result;
+  }
+
+  Window window_;
+  Ints extra_;
+  ByteGrid source_;
+  std::int64_t reach_[2] = {0, 0};
+  std::int64_t depth_ = 0;
+  BytesFunction convolve_;
+};
+
 bool is_tiled(const Window& window, const Ints& extra, const at::Tensor& weight) {
   return window.strides == Ints{weight.size(2), weight.size(3)} && window.dilations == Ints{1, 1} &&
          extra == Ints{0, 0} && window.pads == Ints{0, 0, 0, 0};
@@ -75,24 +150,27 @@ std::optional<Kernel> make_integer_conv_transpose(const OpContext& context) {
   const auto attributes = conv_attributes(context, 3, refusal);
   const Node& node = context.node;
   const at::Tensor weight = context.constant(3);
-  const bool fits = context.fast && multiplies_bytes_exactly() && attributes &&
-                    attributes->rank == 2 && attributes->groups == 1 &&
-                    attributes->window.auto_pad == "NOTSET" &&
+  const bool fits = context.fast && context.byte_products && attributes && attributes->rank == 2 &&
+                    attributes->groups == 1 && attributes->window.auto_pad == "NOTSET" &&
                     node.get_ints("output_shape").empty() && weight.defined() &&
                     weight.dim() == 4 && weight.numel() > 0 && !context.has_input(9) &&
                     (!context.has_input(8) || context.constant(8).defined());
   if (!fits) return std::nullopt;
   Ints extra = node.get_ints("output_padding");
   extra.resize(2, 0);
-  // Our use of oneDNN 2.6 for other forms failed where taps fall off the border.
-  if (!is_tiled(attributes->window, extra, weight)) return std::nullopt;
   const auto source = take_grid(context, 1, 2, context.input_dtype(0));
   if (!source) return std::nullopt;
   auto tail = take_tail(context, *source);
   const auto weights = take_weights(context, 3, 5, 1);
   if (!tail || !weights || weights->zero != 0) return std::nullopt;
-  auto tiled = std::make_shared<TiledIntegerConvTranspose>(*source, std::move(*tail), *weights,
-                                                           context.take_constant(8));
+  const at::Tensor bias = context.take_constant(8);
+  if (!is_tiled(attributes->window, extra, weight)) {
+    auto any = std::make_shared<StuffedIntegerConvTranspose>(*attributes, extra, *source, *tail,
+                                                             *weights, bias);
+    return Kernel([any](Call& call) { (*any)(call); });
+  }
+  auto tiled =
+      std::make_shared<TiledIntegerConvTranspose>(*source, std::move(*tail), *weights, bias);
   return Kernel([tiled](Call& call) { (*tiled)(call); });
 }
 

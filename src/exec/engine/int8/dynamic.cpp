@@ -8,6 +8,7 @@
 #include "exec/engine/int8/tail.h"
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/kernels/quantize.h"
+#include "exec/engine/kernels/rows.h"
 
 namespace quench::exec {
 namespace {
@@ -34,7 +35,9 @@ class DynamicLinear {
     scales_ = at::ones({width_}, at::kFloat);
   }
 
-  at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero) {
+  /// `residual`, of the result's shape, is added where it is defined.
+  at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero,
+                        const at::Tensor& residual = {}) {
     if (given.dim() < 1 || given.size(-1) != depth_) {
       fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} columns",
            to_string(given.sizes().vec()), depth_);
@@ -45,26 +48,62 @@ class DynamicLinear {
     at::Tensor dst = at::empty(shape, at::TensorOptions(tail_ ? at::kFloat : at::kInt));
     if (dst.numel() == 0) return dst;
     prepare(scale, zero);
+    if (residual.defined() && (residual.sizes() != dst.sizes() || !residual.is_contiguous())) {
+      return (*this)(given, scale, zero).add_(residual);
+    }
+    // Our own Gelu follows while the rows are still in the cache.
+    constexpr std::int64_t kBlock = 128;
     const std::int64_t rows = src.numel() / depth_;
-    const std::int64_t is_signed = src.scalar_type() == at::kChar ? 1 : 0;
-    Plan& plan = plans_.get({rows, is_signed}, [&] { return make_plan(rows, src.scalar_type()); });
-    point(plan.src, src);
-    point(plan.dst, dst);
-    plan.execute();
+    const std::int64_t block = own_gelu() ? kBlock : rows;
+    for (std::int64_t first = 0; first < rows; first += block) {
+      multiply(src, dst, residual, {first, std::min(block, rows - first)});
+    }
     return dst;
   }
 
  private:
+  struct Rows {
+    std::int64_t first, count;
+  };
+
+  bool own_gelu() const { return tail_ && tail_->fusion.activation == "gelu"; }
+
+  void multiply(const at::Tensor& src, const at::Tensor& dst, const at::Tensor& residual,
+                const Rows& rows) {
+    const std::int64_t is_signed = src.scalar_type() == at::kChar ? 1 : 0;
+    const std::int64_t adds = residual.defined() ? 1 : 0;
+    Plan& plan = plans_.get({rows.count, is_signed, adds},
+                            [&] { return make_plan(rows.count, src.scalar_type(), adds != 0); });
+    plan.src.set_data_handle(static_cast<std::uint8_t*>(src.data_ptr()) + rows.first * depth_);
+    // Results are floats or 32-bit integers.
+    auto* to = static_cast<float*>(dst.data_ptr()) + rows.first * width_;
+    plan.dst.set_data_handle(to);
+    if (adds != 0) {
+      plan.residual.set_data_handle(residual.data_ptr<float>() + rows.first * width_);
+    }
+    plan.execute();
+    if (!own_gelu()) return;
+    constexpr std::int64_t kGeluGrain = 1 << 13;
+    at::parallel_for(0, rows.count * width_, kGeluGrain, [=](std::int64_t begin, std::int64_t end) {
+      gelu_loop(to + begin, end - begin);
+    });
+  }
+
   void prepare(float scale, std::int32_t zero) {
     auto* bias = bias_.data_ptr<std::int32_t>();
     for (std::size_t i = 0; i < sums_.size(); ++i) {
       bias[i] = static_cast<std::int32_t>(-zero * sums_[i]);
     }
-    if (tail_) scales_.copy_(tail_->scales * scale);
+    if (!tail_) return;
+    const float* each = tail_->scales.data_ptr<float>();
+    float* scales = scales_.data_ptr<float>();
+    const bool one = tail_->scales.numel() == 1;
+    for (std::int64_t i = 0; i < width_; ++i) scales[i] = each[one ? 0 : i] * scale;
   }
 
-  Plan make_plan(std::int64_t rows, at::ScalarType type) {
+  Plan make_plan(std::int64_t rows, at::ScalarType type, bool adds) {
     const memory::desc row({1, width_}, memory::data_type::f32, Tag::ab);
+    const memory::desc whole({rows, width_}, memory::data_type::f32, Tag::ab);
     const memory::desc bias({1, width_}, memory::data_type::s32, Tag::ab);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -73,7 +112,8 @@ class DynamicLinear {
     if (tail_) {
       ops.append_binary(dnnl::algorithm::binary_mul, row);
       if (tail_->bias.defined()) ops.append_binary(dnnl::algorithm::binary_add, row);
-      if (!tail_->fusion.activation.empty()) append_activation(ops, tail_->fusion);
+      if (adds) ops.append_binary(dnnl::algorithm::binary_add, whole);
+      if (!tail_->fusion.activation.empty() && !own_gelu()) append_activation(ops, tail_->fusion);
     }
     attributes.set_post_ops(ops);
     const dnnl::matmul::desc desc(
@@ -94,6 +134,11 @@ class DynamicLinear {
     };
     if (tail_) operand(0, scales_);
     if (tail_ && tail_->bias.defined()) operand(1, tail_->bias);
+    if (adds) {
+      plan.residual = placeholder(whole);
+      const int place = tail_->bias.defined() ? 2 : 1;
+      plan.args[DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1] = plan.residual;
+    }
     plan.bind(pd, {}, ResidualForm::Separate);
     return plan;
   }
@@ -128,7 +173,7 @@ struct DynamicInputs {
 std::shared_ptr<DynamicLinear> take_linear(const OpContext& context, const DynamicInputs& at) {
   const at::Tensor weight = context.constant(at.weight);
   const at::Tensor scale = context.constant(at.scale);
-  const bool fits = context.fast && multiplies_bytes_exactly() && weight.defined() &&
+  const bool fits = context.fast && context.byte_products && weight.defined() &&
                     weight.dim() == 2 && weight.numel() > 0 && scale.defined() &&
                     (scale.numel() == 1 || scale.numel() == weight.size(1)) &&
                     (!context.has_input(at.bias) || context.constant(at.bias).defined());
@@ -136,7 +181,7 @@ std::shared_ptr<DynamicLinear> take_linear(const OpContext& context, const Dynam
   const auto weights = take_weights(context, at.weight, at.zero, 1);
   if (!weights) return nullptr;
   RealTail tail;
-  tail.scales = context.take_constant(at.scale).to(at::kFloat).reshape(-1);
+  tail.scales = context.take_constant(at.scale).to(at::kFloat).reshape(-1).contiguous();
   if (context.has_input(at.bias)) {
     tail.bias = context.take_constant(at.bias).to(at::kFloat).reshape(-1).contiguous();
   }
@@ -159,6 +204,7 @@ Kernel exact_to_float(const OpContext& context) {
     if (call.has(5)) b = b - call.in(5).to(at::kDouble);
     at::Tensor real = at::matmul(a, b) * (call.in(2).to(at::kDouble) * call.in(3).to(at::kDouble));
     if (call.has(6)) real = real + call.in(6).to(at::kDouble);
+    if (call.has(7)) real = real + call.in(7).to(at::kDouble);
     call.set(0, apply(fusion, real, {}).to(at::kFloat));
   };
 }
@@ -173,7 +219,8 @@ Kernel make_to_float(const OpContext& context) {
         fail(ErrorKind::Unsupported, "the first factor has {} scales; one is supported",
              call.in(2).numel());
       }
-      call.set(0, (*linear)(call.in(0), real_number(call.in(2)), zero_point(call.in(4))));
+      call.set(0,
+               (*linear)(call.in(0), real_number(call.in(2)), zero_point(call.in(4)), call.in(7)));
     };
   }
   context.taken.clear();
@@ -220,7 +267,7 @@ DynamicBytes dynamic_quantize(const at::Tensor& given) {
 
 std::optional<Kernel> make_integer_sums(const OpContext& context) {
   const at::Tensor weight = context.constant(1);
-  if (!context.fast || !multiplies_bytes_exactly() || !weight.defined() || weight.dim() != 2 ||
+  if (!context.fast || !context.byte_products || !weight.defined() || weight.dim() != 2 ||
       weight.numel() == 0) {
     return std::nullopt;
   }

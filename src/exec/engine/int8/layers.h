@@ -16,13 +16,19 @@ struct ByteGrid;
 std::optional<Kernel> make_integer_depthwise(const ConvAttributes& attributes,
                                              const ByteGrid& source, const IntegerTail& tail,
                                              const SignedWeights& weights, const at::Tensor& bias);
+/// A convolution without residual as a function of its source.
+using BytesFunction = std::function<at::Tensor(const at::Tensor& src)>;
+BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteGrid& source,
+                                 const IntegerTail& tail, const SignedWeights& weights,
+                                 const at::Tensor& bias);
 std::optional<Kernel> make_integer_conv_transpose(const OpContext& context);
 std::optional<Kernel> make_integer_matmul(const OpContext& context);
 /// A function that multiplies rows by constant weights [K, N]; the result has the tail's type.
 using RowsFunction = std::function<at::Tensor(const at::Tensor& rows)>;
 RowsFunction make_integer_rows(const ByteGrid& source, const IntegerTail& tail,
                                const SignedWeights& weights, const at::Tensor& bias);
-/// MatMulInteger: the sums themselves.
+/// ConvInteger and MatMulInteger: the sums themselves.
+std::optional<Kernel> make_integer_conv_sums(const OpContext& context);
 std::optional<Kernel> make_integer_sums(const OpContext& context);
 
 /// The sums of a layer in exact arithmetic.

@@ -193,7 +193,7 @@ RowsFunction make_integer_rows(const ByteGrid& source, const IntegerTail& tail,
 }
 
 std::optional<Kernel> make_integer_matmul(const OpContext& context) {
-  if (!context.fast || !multiplies_bytes_exactly()) return std::nullopt;
+  if (!context.fast || !context.byte_products) return std::nullopt;
   if (context.has_input(8) && !context.constant(8).defined()) return std::nullopt;
   const auto source = take_grid(context, 1, 2, context.input_dtype(0));
   if (!source) return std::nullopt;

@@ -117,6 +117,9 @@ Kernel make_along_axis(const OpContext& context) {
 }
 
 at::Tensor softmax(const at::Tensor& x, std::int64_t axis) { return at::softmax(x, axis); }
+Kernel make_softmax(const OpContext& context) {
+  return context.fast ? make_along_axis<fast_softmax>(context) : make_along_axis<softmax>(context);
+}
 at::Tensor log_softmax(const at::Tensor& x, std::int64_t axis) { return at::log_softmax(x, axis); }
 at::Tensor hardmax(const at::Tensor& x, std::int64_t axis) {
   if (x.numel() == 0) return x;
@@ -144,7 +147,7 @@ KernelInfo kernel_HardSigmoid() { return {.since = 1, .make = make_hard_sigmoid}
 KernelInfo kernel_ThresholdedRelu() { return {.since = 1, .make = make_thresholded_relu}; }
 KernelInfo kernel_Shrink() { return {.since = 9, .make = make_shrink}; }
 KernelInfo kernel_PRelu() { return {.since = 1, .make = make_prelu}; }
-KernelInfo kernel_Softmax() { return {.since = 1, .make = make_along_axis<softmax>}; }
+KernelInfo kernel_Softmax() { return {.since = 1, .make = make_softmax}; }
 KernelInfo kernel_LogSoftmax() { return {.since = 1, .make = make_along_axis<log_softmax>}; }
 KernelInfo kernel_Hardmax() { return {.since = 1, .make = make_along_axis<hardmax>}; }
 

@@ -91,4 +91,7 @@ Ints torch_pads(const Ints& pads);
 /// `size` elements of `pads` from the front.
 Ints begins(const Ints& pads);
 
+/// Softmax by our own loops where the axis is the last one.
+at::Tensor fast_softmax(const at::Tensor& x, std::int64_t axis);
+
 }  // namespace quench::exec

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisations.
 #include "exec/engine/kernels/common.h"
+#include "exec/engine/kernels/rows.h"
 
 namespace quench::exec {
 namespace {
@@ -68,12 +69,50 @@ Kernel make_group_norm(const OpContext& context) {
   };
 }
 
+/// Rows by our own loops.
+at::Tensor norm_rows(const at::Tensor& given, const at::Tensor& scale, const at::Tensor& bias,
+                     float epsilon) {
+  const at::Tensor x = given.contiguous();
+  at::Tensor dst = at::empty_like(x);
+  if (x.numel() == 0) return dst;
+  const std::int64_t columns = x.size(-1);
+  const at::Tensor factors = scale.contiguous();
+  const at::Tensor shifts = bias.defined() ? bias.contiguous() : bias;
+  const RowNorm norm{.scale = factors.data_ptr<float>(),
+                     .bias = shifts.defined() ? shifts.data_ptr<float>() : nullptr,
+                     .epsilon = epsilon};
+  const float* src = x.data_ptr<float>();
+  float* to = dst.data_ptr<float>();
+  constexpr std::int64_t kGrain = 1 << 14;
+  at::parallel_for(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t row = begin; row < end; ++row) {
+                       layer_norm_loop(src + row * columns, norm, to + row * columns, columns);
+                     }
+                   });
+  return dst;
+}
+
+/// One row a normalised group, all in float.
+bool are_rows(const Call& call, std::size_t first) {
+  const at::Tensor& x = call.in(0);
+  const auto fits = [&](const at::Tensor& part) {
+    return part.scalar_type() == at::kFloat && part.numel() == x.size(-1);
+  };
+  return first + 1 == static_cast<std::size_t>(x.dim()) && x.scalar_type() == at::kFloat &&
+         !call.wants(1) && !call.wants(2) && fits(call.in(1)) && (!call.has(2) || fits(call.in(2)));
+}
+
 Kernel make_layer_norm(const OpContext& context) {
   const float epsilon = context.node.get_float("epsilon", 1e-5F);
   const std::int64_t axis = context.node.get_int("axis", -1);
+  const bool fast = context.fast;
   return [=](Call& call) {
     const at::Tensor& x = call.in(0);
     const auto first = static_cast<std::size_t>(wrap_axis(axis, x.dim()));
+    if (fast && are_rows(call, first)) {
+      return call.set(0, norm_rows(x, call.in(1), call.in(2), epsilon));
+    }
     const at::IntArrayRef shape = x.sizes().slice(first);
     // Scale and bias may be smaller and broadcast: libtorch wants them whole.
     const at::Tensor scale = call.in(1).expand(shape);

@@ -131,6 +131,8 @@ at::Tensor weights_shifted(const at::Tensor& weight, const at::Tensor& zero) {
 }
 
 Kernel make_conv_integer(const OpContext& context) {
+  if (auto fast = make_integer_conv_sums(context)) return std::move(*fast);
+  context.taken.clear();
   std::string refusal;
   const auto attributes = conv_attributes(context, 1, refusal);
   if (!attributes) return Kernel::Refusal{refusal};

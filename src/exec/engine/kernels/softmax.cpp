@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax over the last axis, with the factor and the mask that attention puts in front of it.
+#include "exec/engine/kernels/common.h"
+#include "exec/engine/kernels/rows.h"
+
+namespace quench::exec {
+namespace {
+
+/// Elements that are worth a second thread.
+constexpr std::int64_t kGrain = 1 << 13;
+
+/// Where a tensor that broadcasts has its part for each row of another.
+class RowPointers {
+ public:
+  RowPointers(const at::Tensor& small, at::IntArrayRef shape) : shape_(shape) {
+    if (!small.defined()) return;
+    whole_ = small.expand(shape);
+    if (whole_.stride(-1) != 1 && shape.back() != 1) whole_ = whole_.contiguous();
+  }
+
+  const float* operator[](std::int64_t row) const {
+    if (!whole_.defined()) return nullptr;
+    std::int64_t offset = 0;
+    for (std::int64_t axis = whole_.dim() - 2; axis >= 0; --axis) {
+      offset += row % shape_[static_cast<std::size_t>(axis)] * whole_.stride(axis);
+      row /= shape_[static_cast<std::size_t>(axis)];
+    }
+    return whole_.data_ptr<float>() + offset;
+  }
+
+ private:
+  at::IntArrayRef shape_;
+  at::Tensor whole_;
+};
+
+at::Tensor softmax_rows(const at::Tensor& given, float scale, const at::Tensor& mask) {
+  const at::Tensor x = given.contiguous();
+  at::Tensor dst = at::empty_like(x);
+  const std::int64_t columns = x.size(-1);
+  if (x.numel() == 0) return dst;
+  const RowPointers masks(mask, x.sizes());
+  const float* src = x.data_ptr<float>();
+  float* to = dst.data_ptr<float>();
+  at::parallel_for(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t row = begin; row < end; ++row) {
+                       softmax_loop(src + row * columns, scale, masks[row], to + row * columns,
+                                    columns);
+                     }
+                   });
+  return dst;
+}
+
+/// Inputs X and mask; attribute `scale`.
+Kernel make_scaled_softmax(const OpContext& context) {
+  return [scale = context.node.get_float("scale", 1.0F)](Call& call) {
+    const at::Tensor& x = call.in(0);
+    const at::Tensor& mask = call.in(1);
+    const bool fits =
+        x.dim() > 0 && x.scalar_type() == at::kFloat &&
+        (!mask.defined() || (mask.scalar_type() == at::kFloat && mask.dim() <= x.dim() &&
+                             at::infer_size(x.sizes(), mask.sizes()) == x.sizes()));
+    if (fits) return call.set(0, softmax_rows(x, scale, mask));
+    const at::Tensor scaled = x * scale;
+    call.set(0, at::softmax(mask.defined() ? scaled + mask : scaled, -1));
+  };
+}
+
+}  // namespace
+
+at::Tensor fast_softmax(const at::Tensor& x, std::int64_t axis) {
+  if (x.scalar_type() != at::kFloat || axis != x.dim() - 1) return at::softmax(x, axis);
+  return softmax_rows(x, 1.0F, {});
+}
+
+KernelInfo kernel_ScaledSoftmax() { return {.make = make_scaled_softmax}; }
+
+}  // namespace quench::exec
