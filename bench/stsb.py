@@ -55,8 +55,8 @@ def embed_theirs(path, feeds):
     run = session(path)
     rows = len(feeds["input_ids"])
     return np.concatenate([
-        run.run(None, {name: value[at:at + 100] for name, value in feeds.items()})[0]
-        for at in range(0, rows, 100)])
+        run.run(None, {name: value[at:at + 500] for name, value in feeds.items()})[0]
+        for at in range(0, rows, 500)])  # as ours: ranges are those of a batch
 
 
 def embed_ours(path, feeds, folder):
