@@ -127,7 +127,9 @@ BenchResult bench_onnxruntime(const std::string& model, const BenchOptions& opti
   if (child.status != 0) explain(python, model, child.status);
   const Json got = Json::parse(child.output, nullptr, false);
   if (got.is_discarded()) explain(python, model, -1);
-  BenchResult result{.model = model + " (onnxruntime)", .batch = got.at("batch")};
+  BenchResult result;
+  result.model = model + " (onnxruntime)";
+  result.batch = got.at("batch");
   result.threads = threads;
   result.runs = got.at("runs");
   result.median_ms = got.at("median_ms");

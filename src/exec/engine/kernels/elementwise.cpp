@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one element, and of two or more elements with broadcasting.
+#include <type_traits>
+
 #include "exec/engine/kernels/common.h"
 
 namespace quench::exec {
@@ -28,17 +30,22 @@ bool may_take(const Call& call, std::size_t i) {
   return a.scalar_type() == b.scalar_type();
 }
 
+/// Compared as types: under UBSan g++ 12 does not take the address of a function for a constant.
+template <BinaryInPlace kInPlace>
+constexpr bool kIsGiven = !std::is_same_v<std::integral_constant<BinaryInPlace, kInPlace>,
+                                          std::integral_constant<BinaryInPlace, nullptr>>;
+
 /// Writes the result over an input that nobody reads any more, if there is one.
 template <BinaryInPlace kInPlace, bool kCommutes>
 bool write_over(Call& call) {
-  const BinaryInPlace in_place = kInPlace;  // a variable: see unary()
-  if (in_place == nullptr) return false;
-  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-    if ((i == 1 && !kCommutes) || !may_take(call, i)) continue;
-    at::Tensor result = call.in(i);
-    in_place(result, call.in(1 - i));
-    call.set(0, std::move(result));
-    return true;
+  if constexpr (kIsGiven<kInPlace>) {
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+      if ((i == 1 && !kCommutes) || !may_take(call, i)) continue;
+      at::Tensor result = call.in(i);
+      kInPlace(result, call.in(1 - i));
+      call.set(0, std::move(result));
+      return true;
+    }
   }
   return false;
 }
