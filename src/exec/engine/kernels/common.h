@@ -2,6 +2,8 @@
 // Small helpers that most kernels share.
 #pragma once
 
+#include <type_traits>
+
 #include "exec/engine/kernel.h"
 
 namespace quench::exec {
@@ -10,6 +12,13 @@ using Ints = std::vector<std::int64_t>;
 
 using InPlace = at::Tensor& (*)(at::Tensor&);
 
+/// Whether a template argument is a function and not null. Compared as types: under UBSan g++ 12
+/// does not take the address of a function for a constant.
+template <auto kFunction>
+constexpr bool kIsGiven =
+    !std::is_same_v<std::integral_constant<decltype(kFunction), kFunction>,
+                    std::integral_constant<decltype(kFunction), decltype(kFunction){nullptr}>>;
+
 /// A kernel of one input and one output that has no attributes. `kInPlace` does the same to an
 /// input that nobody reads any more.
 template <at::Tensor (*kFunction)(const at::Tensor&), InPlace kInPlace = nullptr>
@@ -17,12 +26,12 @@ KernelInfo unary(std::int64_t since = 1, bool any_float = false) {
   return {.since = since,
           .make = [](const OpContext&) -> Kernel {
             return [](Call& call) {
-              // A variable: under UBSan g++ 12 does not take kInPlace != nullptr for a constant.
-              const InPlace in_place = kInPlace;
-              if (in_place != nullptr && call.dies(0)) {
-                at::Tensor x = call.in(0);
-                in_place(x);
-                return call.set(0, std::move(x));
+              if constexpr (kIsGiven<kInPlace>) {
+                if (call.dies(0)) {
+                  at::Tensor x = call.in(0);
+                  kInPlace(x);
+                  return call.set(0, std::move(x));
+                }
               }
               call.set(0, kFunction(call.in(0)));
             };

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one element, and of two or more elements with broadcasting.
-#include <type_traits>
-
 #include "exec/engine/kernels/common.h"
 
 namespace quench::exec {
@@ -29,11 +27,6 @@ bool may_take(const Call& call, std::size_t i) {
   }
   return a.scalar_type() == b.scalar_type();
 }
-
-/// Compared as types: under UBSan g++ 12 does not take the address of a function for a constant.
-template <BinaryInPlace kInPlace>
-constexpr bool kIsGiven = !std::is_same_v<std::integral_constant<BinaryInPlace, kInPlace>,
-                                          std::integral_constant<BinaryInPlace, nullptr>>;
 
 /// Writes the result over an input that nobody reads any more, if there is one.
 template <BinaryInPlace kInPlace, bool kCommutes>
