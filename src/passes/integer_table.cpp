@@ -64,6 +64,11 @@ class TableRule {
   TableRule(Rewriter& rewriter, NodeId id) : rewriter_(rewriter), last_(id) {}
 
   bool run() {
+    if (clips_bytes(rewriter_.node(last_))) {
+      const Node clip = rewriter_.node(last_);
+      put({.nodes = {last_}, .sources = {clip.inputs[0]}}, clip);
+      return true;
+    }
     const Node* quantise = rewriter_.as(last_, "QuantizeLinear");
     const auto to = quantise == nullptr ? std::nullopt : grid_of(rewriter_, *quantise);
     if (!to || !to->per_tensor) return false;
@@ -81,6 +86,17 @@ class TableRule {
   }
 
  private:
+  /// A hard gate of ours, or a bound of another tool's.
+  bool clips_bytes(const Node& node) const {
+    if (node.op_type != "Clip" || !node.domain.empty() || node.inputs.empty()) return false;
+    const DType dtype = rewriter_.graph()[node.inputs[0]].type.dtype;
+    return (dtype == DType::UInt8 || dtype == DType::Int8) &&
+           rewriter_.constant(node.inputs[0]) == nullptr &&
+           std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ValueId bound) {
+             return bound == kNoValue || rewriter_.constant(bound) != nullptr;
+           });
+  }
+
   /// Adds a node and everything in front of it up to byte tensors; false where something else than
   /// a function of them is met.
   bool take(Region& region, NodeId first) const {

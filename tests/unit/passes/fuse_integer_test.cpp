@@ -97,6 +97,22 @@ TEST(FuseInteger, MakesOneTableOfAGate) {
   EXPECT_EQ(b.text(), "quench.exec.Table(x)->y");
 }
 
+TEST(FuseInteger, MakesOneTableOfAGateThatClipsBytes) {
+  Builder b;
+  b.input("x", dims({1, 2}), DType::UInt8);
+  b.number("s", 0.1F).constant("z", Tensor::of<std::uint8_t>({}, {30}));
+  b.number("gs", 0.1F / 6).constant("gz", Tensor::of<std::uint8_t>({}, {0}));
+  b.constant("high", Tensor::of<std::uint8_t>({}, {60}));
+  b.node("DequantizeLinear", {"x", "s", "z"}, {"xr"});
+  b.node("Clip", {"x", "gz", "high"}, {"g"});
+  b.node("DequantizeLinear", {"g", "gs", "gz"}, {"gr"});
+  b.node("Mul", {"xr", "gr"}, {"m"});
+  b.node("QuantizeLinear", {"m", "s", "z"}, {"y"});
+  b.output("y");
+  b.run({"fuse_integer"});
+  EXPECT_EQ(b.text(), "quench.exec.Table(x)->y");
+}
+
 TEST(FuseInteger, LeavesATapOfAGateAValue) {
   Builder b = gated();
   passes::PassOptions options;
