@@ -86,15 +86,22 @@ class IntegerConv {
     return attributes_.window.pads_for(src.sizes().slice(2), {shape_[2], shape_[3]});
   }
 
-  /// Without a primitive where the result is empty.
   Plan make_plan(const at::Tensor& src) {
+    try {
+      return make_plan(src, integer_attributes(tail_, 1, Rounding::First));
+    } catch (const dnnl::error&) {
+      return make_plan(src, integer_attributes(tail_, 1, Rounding::Last));
+    }
+  }
+
+  /// Without a primitive where the result is empty.
+  Plan make_plan(const at::Tensor& src, dnnl::primitive_attr attributes) {
     Plan plan;
     plan.dst_shape = convolved_shape(attributes_.window, src.sizes(), shape_);
     const Ints& dst_shape = plan.dst_shape;
     if (std::ranges::find(dst_shape, 0) != dst_shape.end()) return plan;
     const Window& window = attributes_.window;
     const Ints pad = pads(src);
-    dnnl::primitive_attr attributes = integer_attributes(tail_, 1);
     // Padding stands for the zero point. Without padding the bias takes care of it, which is
     // faster.
     const bool padded = std::ranges::any_of(pad, [](auto each) { return each != 0; });

@@ -97,7 +97,7 @@ std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& s
   return tail;
 }
 
-dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis) {
+dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, Rounding rounding) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const float step = tail.out ? tail.out->scale : 1.0F;
@@ -117,10 +117,13 @@ dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis) {
     append_activation(ops, tail.fusion);
     if (tail.out) ops.append_eltwise(1.0F, algorithm::eltwise_linear, 1.0F / step, 0.0F);
   }
-  attributes.set_post_ops(ops);
   if (tail.out && tail.out->zero != 0) {
+    if (rounding == Rounding::First) {
+      ops.append_eltwise(1.0F, algorithm::eltwise_round, 0.0F, 0.0F);
+    }
     attributes.set_zero_points(DNNL_ARG_DST, 0, {tail.out->zero});
   }
+  attributes.set_post_ops(ops);
   return attributes;
 }
 

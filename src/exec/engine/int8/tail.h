@@ -21,8 +21,12 @@ struct IntegerTail {
 /// The tail of a node with the inputs of QLinearConv (see passes/integer.h); nothing when a scale
 /// is not a constant. Takes the constants.
 std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source);
+/// ONNX rounds before it adds the zero point. The sum of both has fewer bits to round by, and one
+/// result in 100,000 comes out a step off; but oneDNN cannot round first in every convolution.
+enum class Rounding { First, Last };
 /// oneDNN's attributes for it; the channels are axis `axis` of the result.
-dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis);
+dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis,
+                                        Rounding rounding = Rounding::First);
 
 /// Constant 8-bit weights, kept as they lie in the file (which costs no memory when it is mapped)
 /// and packed as the newest plan asked.
