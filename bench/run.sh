@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs every measurement against build/release and prints the tables; JSON goes to build/bench.
+# Runs every measurement but the long tables of docs/results*.md against build/release and prints the
+# tables; JSON goes to build/bench.
 cd "$(dirname "$0")/.." || exit 1
 python=.venv/bin/python
 if [ ! -x "$python" ]; then
@@ -8,39 +9,28 @@ if [ ! -x "$python" ]; then
   exit 1
 fi
 status=0
-echo "== reading and starting =="
-"$python" bench/load.py || status=1
-echo
-echo "== float latency and memory beside ONNX Runtime =="
-"$python" bench/float_vs_ort.py "$@" || status=1
-echo
-echo "== calibration =="
-"$python" bench/calibration.py || status=1
-echo
-echo "== int8 beside float and beside ONNX Runtime =="
-"$python" bench/int8.py || status=1
-echo
-echo "== weights: quantising 1 GB =="
-"$python" bench/weight_speed.py || status=1
-echo
-echo "== weights: packed files beside zstd -19 =="
-"$python" bench/packed_size.py || status=1
-echo
-echo "== weights: mixed bits beside 7 =="
-"$python" bench/mixed_bits.py || status=1
-echo
-echo "== weights that stay packed =="
-"$python" bench/on_the_fly.py || status=1
-echo
-echo "== dynamic quantisation of sentence encoders =="
-"$python" bench/stsb.py --time || status=1
-echo
-echo "== analysis: sensitivity =="
-"$python" bench/sensitivity.py || status=1
-echo
-echo "== analysis: statistics and report =="
-"$python" bench/analysis.py || status=1
-echo
-echo "== analysis: evaluations to meet a target =="
-"$python" bench/target.py || status=1
+
+# measure TITLE SCRIPT [ARGUMENTS]
+measure() {
+  echo "== $1 =="
+  shift
+  "$python" "$@" || status=1
+  echo
+}
+
+measure "reading and starting" bench/load.py
+measure "float latency and memory beside ONNX Runtime" bench/float_vs_ort.py "$@"
+measure "calibration" bench/calibration.py
+measure "accuracy in ONNX Runtime" bench/accuracy_ort.py
+measure "what ONNX Runtime makes of our files" bench/integer_share.py
+measure "layers and classes beside ONNX Runtime's" bench/simulation.py
+measure "int8 beside float and beside ONNX Runtime" bench/int8.py
+measure "weights: quantising 1 GB" bench/weight_speed.py
+measure "weights: packed files beside zstd -19" bench/packed_size.py
+measure "weights: mixed bits beside 7" bench/mixed_bits.py
+measure "weights that stay packed" bench/on_the_fly.py
+measure "dynamic quantisation of sentence encoders" bench/stsb.py --time
+measure "analysis: sensitivity" bench/sensitivity.py
+measure "analysis: statistics and report" bench/analysis.py
+measure "analysis: evaluations to meet a target" bench/target.py
 exit $status

@@ -31,4 +31,20 @@ inline void print_cosine(const std::string& quantised, const std::string& folder
   }
 }
 
+/// The main function of an example: `run` gets the folder of the images and where results go.
+inline int run_example(int argc, char** argv, const char* usage,
+                       void (*run)(const std::string&, const std::string&)) {
+  if (argc != 3) {
+    std::cerr << "usage: " << usage << "\n";
+    return 2;
+  }
+  try {
+    run(argv[1], argv[2]);
+  } catch (const quench::Error& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+  return 0;
+}
+
 }  // namespace fashion

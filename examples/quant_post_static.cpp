@@ -27,15 +27,5 @@ void run(const std::string& folder, const std::string& out) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::cerr << "usage: quant_post_static DATA_FOLDER OUT.onnx\n";
-    return 2;
-  }
-  try {
-    run(argv[1], argv[2]);
-  } catch (const quench::Error& error) {
-    std::cerr << error.what() << "\n";
-    return 1;
-  }
-  return 0;
+  return fashion::run_example(argc, argv, "quant_post_static DATA_FOLDER OUT.onnx", run);
 }

@@ -5,21 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/facts.h"
+
 namespace quench::lower {
 namespace {
+
+using plan::hard_slope;
+using plan::HardSlope;
 
 constexpr double kMostGrowth = 1.25;
 /// Far above what rounding a scale to float moves a step count by, far below a step.
 constexpr double kHair = 1e-3;
-
-struct Slope {
-  double alpha;
-  double beta;
-};
-
-Slope slope_of(const Node& node) {
-  return {.alpha = node.get_float("alpha", 0.2F), .beta = node.get_float("beta", 0.5F)};
-}
 
 bool is_byte(const QuantParams& grid) {
   return grid.scale.size() == 1 && grid.spec.bits == 8 && !grid.spec.symmetric && !grid.spec.narrow;
@@ -27,7 +23,7 @@ bool is_byte(const QuantParams& grid) {
 
 bool is_whole(double value) { return std::abs(value - std::nearbyint(value)) < kHair; }
 
-void tie(const Slope& slope, QuantParams& x, QuantParams& gate) {
+void tie(const HardSlope& slope, QuantParams& x, QuantParams& gate) {
   const double foot = slope.beta / slope.alpha;
   const std::int64_t low = x.spec.q_min();
   const auto levels = static_cast<double>(x.spec.q_max() - low);
@@ -56,8 +52,9 @@ void tie_hard_gates(const Graph& graph, const QuantPlan& plan, QuantSolution& so
     const auto gate = solution.values.find(gate_plan->first);
     if (x == solution.values.end() || gate == solution.values.end()) continue;
     const bool alike = x->second.spec.dtype() == gate->second.spec.dtype();
-    if (alike && is_byte(x->second) && is_byte(gate->second) && is_whole(1 / slope_of(node).beta)) {
-      tie(slope_of(node), x->second, gate->second);
+    if (alike && is_byte(x->second) && is_byte(gate->second) &&
+        is_whole(1 / hard_slope(node).beta)) {
+      tie(hard_slope(node), x->second, gate->second);
     }
   }
 }
@@ -68,7 +65,7 @@ std::optional<std::int64_t> clip_of_gate(const Node& node, const QuantParams& x,
       x.spec.dtype() != gate.spec.dtype()) {
     return std::nullopt;
   }
-  const Slope slope = slope_of(node);
+  const HardSlope slope = hard_slope(node);
   const std::int64_t low = x.spec.q_min();
   const auto zero = static_cast<double>(x.zero_point[0] - low);
   const double scale = static_cast<double>(x.scale[0]);

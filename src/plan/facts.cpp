@@ -90,6 +90,11 @@ std::optional<Range> activation_bounds(const Graph& graph, const Node& node, std
   return bounds;
 }
 
+HardSlope hard_slope(const Node& hard_sigmoid) {
+  return {.alpha = hard_sigmoid.get_float("alpha", 0.2F),
+          .beta = hard_sigmoid.get_float("beta", 0.5F)};
+}
+
 bool maybe_float(const Graph& graph, ValueId value) {
   const ValueType& type = graph[value].type;
   if (const Tensor* constant = graph.constant(value)) return constant->dtype() == DType::Float32;

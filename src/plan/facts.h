@@ -20,6 +20,12 @@ int channel_axis(const Node& node, std::size_t input, const Tensor& weight);
 std::int64_t num_channels(const Node& node, const Tensor& weight);
 /// The bounds that a Relu or a Clip with constant bounds enforces; nothing for other nodes.
 std::optional<Range> activation_bounds(const Graph& graph, const Node& node, std::int64_t opset);
+/// HardSigmoid(x) = Clip(alpha x + beta, 0, 1).
+struct HardSlope {
+  double alpha;
+  double beta;
+};
+HardSlope hard_slope(const Node& hard_sigmoid);
 /// Not known to be something else than float32.
 bool maybe_float(const Graph& graph, ValueId value);
 /// The name by which users call a node: its own, or that of its first output.

@@ -38,8 +38,7 @@ void note_hard_gates(const Job& job, QuantPlan& plan) {
   for (NodeId id = 0; id < static_cast<NodeId>(job.graph.nodes.size()); ++id) {
     const Node& node = job.node(id);
     if (node.op_type != "HardSigmoid" || !node.domain.empty() || !only_gated(job, id)) continue;
-    const double alpha = node.get_float("alpha", 0.2F);
-    const double beta = node.get_float("beta", 0.5F);
+    const auto [alpha, beta] = hard_slope(node);
     const std::string& x = job.graph[node.inputs[0]].name;
     if (alpha > 0 && beta > 0 && owns_grid(plan, x) && !plan.values.at(x).bounds) {
       plan.values.at(x).floor = -beta / alpha;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "plan/facts.h"
 
 namespace quench::tune {
 namespace {
@@ -56,8 +57,8 @@ class Gates {
 
   /// HardSigmoid is Clip(alpha x + beta, 0, 1): this is alpha x + beta.
   Node slope(const Node& gate, Scales scales, DType dtype) {
-    const double alpha = gate.get_float("alpha", 0.2F);
-    const Scales offset(scales.size(), gate.get_float("beta", 0.5F));
+    const auto [alpha, beta] = plan::hard_slope(gate);
+    const Scales offset(scales.size(), beta);
     for (double& each : scales) each *= alpha;
     const auto channels = static_cast<std::int64_t>(scales.size());
     Node back;
