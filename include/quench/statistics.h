@@ -46,7 +46,7 @@ class MovingAverage {
   struct Entry {
     std::int64_t order;
     float value;
-    auto operator<=>(const Entry&) const = default;
+    auto operator<=>(const Entry&) const = default;  // NOLINT(modernize-use-nullptr): clang 14 errs
   };
   void add(const Entry& entry);
   void merge(const MovingAverage& other);

@@ -3,6 +3,7 @@
 #include "observe/distribution.h"
 
 #include <algorithm>
+#include <array>
 
 #include "quant/clones.h"
 
@@ -32,7 +33,7 @@ QUENCH_CLONES double error_sum(const double* __restrict edges, const double* __r
                                std::size_t count, const StepGrid& given) {
   const StepGrid grid = given;
   const double inverse = 1.0 / grid.step;
-  double lanes[kLanes] = {};
+  std::array<double, kLanes> lanes{};
   std::size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) {

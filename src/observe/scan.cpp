@@ -3,15 +3,19 @@
 #include "observe/scan.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
 #include "quant/clones.h"
+#include "quant/lanes.h"
 
 namespace quench::observe {
 namespace {
 
-constexpr int kWidth = 16;
+using quant::kNumLanes;
+using quant::Lanes;
+
 constexpr std::int64_t kBlock = 1024;
 
 /// floor(value / width), exactly: the width is a power of two, and the comparison is made among
@@ -28,35 +32,33 @@ inline std::int32_t bin_of(float value, float inverse, const Bins& bins) {
 // Sums are kept in a fixed number of lanes, so that every instruction set adds in the same order.
 // A float's square is exact in double: fused or not, the result is the same.
 QUENCH_CLONES Summary summarize(const float* __restrict src, std::int64_t count) {
-  float low[kWidth];
-  float high[kWidth];
-  double sum[kWidth] = {};
-  double squares[kWidth] = {};
-  std::int32_t zeros[kWidth] = {};
-  std::fill_n(low, kWidth, std::numeric_limits<float>::infinity());
-  std::fill_n(high, kWidth, -std::numeric_limits<float>::infinity());
+  Lanes<float> low(std::numeric_limits<float>::infinity());
+  Lanes<float> high(-std::numeric_limits<float>::infinity());
+  Lanes<double> sum;
+  Lanes<double> squares;
+  Lanes<std::int32_t> zeros;
   std::int64_t i = 0;
-  for (; i + kWidth <= count; i += kWidth) {
-    for (int lane = 0; lane < kWidth; ++lane) {
+  for (; i + kNumLanes <= count; i += kNumLanes) {
+    for (int lane = 0; lane < kNumLanes; ++lane) {
       const float value = src[i + lane];
-      const double wide = static_cast<double>(value);
+      const auto wide = static_cast<double>(value);
       low[lane] = value < low[lane] ? value : low[lane];
       high[lane] = value > high[lane] ? value : high[lane];
       sum[lane] += wide;
       squares[lane] += wide * wide;
-      zeros[lane] += value == 0.0f ? 1 : 0;
+      zeros[lane] += value == 0.0F ? 1 : 0;
     }
   }
   Summary result{low[0], high[0], 0, 0, 0};
   for (; i < count; ++i) {
-    const double wide = static_cast<double>(src[i]);
+    const auto wide = static_cast<double>(src[i]);
     result.min = std::min(result.min, src[i]);
     result.max = std::max(result.max, src[i]);
     result.sum += wide;
     result.sum_squares += wide * wide;
-    result.zeros += src[i] == 0.0f ? 1 : 0;
+    result.zeros += src[i] == 0.0F ? 1 : 0;
   }
-  for (int lane = 0; lane < kWidth; ++lane) {
+  for (int lane = 0; lane < kNumLanes; ++lane) {
     result.min = std::min(result.min, low[lane]);
     result.max = std::max(result.max, high[lane]);
     result.sum += sum[lane];
@@ -66,18 +68,18 @@ QUENCH_CLONES Summary summarize(const float* __restrict src, std::int64_t count)
   return result;
 }
 
-QUENCH_CLONES void count_bins(const float* __restrict src, std::int64_t count, const Bins& given,
+QUENCH_CLONES void count_bins(const float* __restrict src, std::int64_t count, const Bins& bins,
                               std::uint16_t* __restrict lanes) {
-  const Bins bins = given;
-  std::uint32_t index[kBlock];
-  const float inverse = 1.0f / bins.width;
+  const Bins own = bins;
+  std::array<std::uint32_t, kBlock> index;
+  const float inverse = 1.0F / own.width;
   for (std::int64_t begin = 0; begin < count; begin += kBlock) {
-    const std::int64_t size = std::min(kBlock, count - begin);
-    for (std::int64_t i = 0; i < size; ++i) {
-      const std::int32_t bin = bin_of(src[begin + i], inverse, bins);
+    const auto size = static_cast<std::size_t>(std::min(kBlock, count - begin));
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::int32_t bin = bin_of(src[begin + static_cast<std::int64_t>(i)], inverse, own);
       index[i] = static_cast<std::uint32_t>(bin) * static_cast<std::uint32_t>(kLanes);
     }
-    std::int64_t i = 0;
+    std::size_t i = 0;
     for (; i + kLanes <= size; i += kLanes) {
       ++lanes[index[i]];
       ++lanes[index[i + 1] + 1];
@@ -89,7 +91,7 @@ QUENCH_CLONES void count_bins(const float* __restrict src, std::int64_t count, c
 }
 
 void count_directly(const float* src, std::int64_t count, const Bins& bins, std::int64_t* counts) {
-  const float inverse = 1.0f / bins.width;
+  const float inverse = 1.0F / bins.width;
   for (std::int64_t i = 0; i < count; ++i) ++counts[bin_of(src[i], inverse, bins)];
 }
 

@@ -88,21 +88,21 @@ void gather(std::span<const float> weight, std::int64_t channels, std::int64_t i
 
 }  // namespace
 
-std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& given) {
-  const Method method = method_of(given.observer);
-  QuantSpec spec = given;
-  spec.axis = -1;
-  spec.observer.clear();
-  if (given.axis >= weight.rank()) {
+std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& spec) {
+  const Method method = method_of(spec.observer);
+  QuantSpec whole = spec;
+  whole.axis = -1;
+  whole.observer.clear();
+  if (spec.axis >= weight.rank()) {
     fail(ErrorKind::Usage, "a weight of shape {} has no axis {}", to_string(weight.shape()),
-         given.axis);
+         spec.axis);
   }
   std::int64_t channels = 1;
   std::int64_t inner = weight.size();
-  if (given.axis >= 0) {
-    channels = weight.shape()[static_cast<std::size_t>(given.axis)];
+  if (spec.axis >= 0) {
+    channels = weight.shape()[static_cast<std::size_t>(spec.axis)];
     inner = 1;
-    for (auto i = static_cast<std::size_t>(given.axis) + 1; i < weight.shape().size(); ++i) {
+    for (auto i = static_cast<std::size_t>(spec.axis) + 1; i < weight.shape().size(); ++i) {
       inner *= weight.shape()[i];
     }
   }
@@ -118,7 +118,7 @@ std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& given) {
     for (std::int64_t channel = begin; channel < end; ++channel) {
       gather(all, channels, inner, channel, values);
       ranges[static_cast<std::size_t>(channel)] =
-          method == Method::Whole ? whole_range(values, spec) : least_error(values, spec);
+          method == Method::Whole ? whole_range(values, whole) : least_error(values, whole);
     }
   });
   return ranges;

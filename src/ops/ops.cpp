@@ -2,6 +2,7 @@
 // The operator table, made from ops.inc.
 #include "ops/ops.h"
 
+#include <array>
 #include <string>
 #include <unordered_map>
 
@@ -16,12 +17,12 @@ namespace quench::ops {
 
 namespace {
 
-constexpr OpInfo kOps[] = {
+constexpr auto kOps = std::to_array<OpInfo>({
 #define QUENCH_OP(domain, name, since, min_inputs, max_inputs, rule) \
   {domain, #name, since, min_inputs, max_inputs, rule},
 #include "ops/ops.inc"
 #undef QUENCH_OP
-};
+});
 
 using Index = std::unordered_map<std::string_view, const OpInfo*>;
 

@@ -18,7 +18,7 @@ Dim hidden_size(const InferContext& context) {
   const std::int64_t hidden = context.node().get_int("hidden_size", 0);
   if (hidden < 0) fail(ErrorKind::BadModel, "hidden_size is {}", hidden);
   const Dims* weights = context.shape(2);
-  const Dim last = weights == nullptr ? Dim{} : weights->back();
+  Dim last = weights == nullptr ? Dim{} : weights->back();
   if (hidden == 0) return last;
   if (last.known() && last.value != hidden) {
     fail(ErrorKind::BadModel, "hidden_size is {}, but the recurrent weights are {}", hidden,

@@ -274,13 +274,12 @@ Dims broadcast(const Dims& a, const Dims& b) {
     Dim& dim = result[lead + i];
     const Dim& other = shorter[i];
     if (other.value == 1 || dim == other) continue;
-    if (dim.value == 1) {
-      dim = other;
-    } else if (dim.known() && other.known()) {
+    if (dim.known() && dim.value != 1 && other.known()) {
       fail(ErrorKind::BadModel, "shapes {} and {} do not broadcast together",
            to_string(ValueType::tensor(DType::Undefined, a)),
            to_string(ValueType::tensor(DType::Undefined, b)));
-    } else if (other.known()) {
+    }
+    if (dim.value == 1 || other.known()) {
       dim = other;
     } else if (!dim.known()) {
       dim = Dim{};

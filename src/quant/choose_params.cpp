@@ -67,15 +67,15 @@ QuantParams choose_params(const QuantSpec& spec, const std::vector<Range>& range
   for (const Range& given : ranges) {
     const Range range = with_zero(given);
     const bool empty = range.min == range.max;
-    const float step = empty ? 0.0f : step_of(spec, range);
+    const float step = empty ? 0.0F : step_of(spec, range);
     largest = std::max(largest, step);
     params.scale.push_back(step);
-    params.zero_point.push_back(empty ? zero_of(spec, {0, 0}, 1.0f) : zero_of(spec, range, step));
+    params.zero_point.push_back(empty ? zero_of(spec, {0, 0}, 1.0F) : zero_of(spec, range, step));
   }
   // A channel of zeros fits any scale. Its neighbours' keeps the product of scales, with which the
   // bias is stored, in a sensible order of magnitude; a tiny one would overflow the bias.
   for (float& step : params.scale) {
-    if (step == 0.0f) step = largest > 0.0f ? largest : 1.0f;
+    if (step == 0.0F) step = largest > 0.0F ? largest : 1.0F;
   }
   return params;
 }

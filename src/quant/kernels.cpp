@@ -3,17 +3,18 @@
 #include "quant/kernels.h"
 
 #include "quant/clones.h"
+#include "quant/lanes.h"
 
 namespace quench::quant {
 namespace {
 
 // Adding and taking away 1.5 * 2^23 rounds to nearest even on every instruction set, as long as the
 // value is below 2^22: clamping comes first, and the bounds are integers, so the order is free.
-constexpr float kRounder = 12582912.0f;
+constexpr float kRounder = 12582912.0F;
 
 inline float rounded(float value, const Grid& grid) {
   float steps = value / grid.scale;
-  steps = steps == steps ? steps : 0.0f;
+  steps = steps == steps ? steps : 0.0F;
   steps = steps < grid.low ? grid.low : steps;
   steps = steps > grid.high ? grid.high : steps;
   return (steps + kRounder) - kRounder;
@@ -42,7 +43,8 @@ inline __attribute__((always_inline)) void dequantize_loop(const Integer* __rest
 
 }  // namespace
 
-// Clones need ordinary functions, so the four types are spelled out.
+// Clones need ordinary functions, so the four types are spelled out. A type takes no parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define QUENCH_QUANT_LOOPS(Integer)                                                       \
   template <>                                                                             \
   QUENCH_CLONES void quantize(const float* src, std::int64_t count, const Grid& grid,     \
@@ -59,33 +61,31 @@ QUENCH_QUANT_LOOPS(std::uint8_t)
 QUENCH_QUANT_LOOPS(std::int16_t)
 QUENCH_QUANT_LOOPS(std::uint16_t)
 #undef QUENCH_QUANT_LOOPS
+// NOLINTEND(bugprone-macro-parentheses)
 
-QUENCH_CLONES void fake_quantize(const float* __restrict src, std::int64_t count, const Grid& given,
+QUENCH_CLONES void fake_quantize(const float* __restrict src, std::int64_t count, const Grid& grid,
                                  float* __restrict dst) {
-  const Grid grid = given;
-  for (std::int64_t i = 0; i < count; ++i) dst[i] = rounded(src[i], grid) * grid.scale;
+  const Grid own = grid;
+  for (std::int64_t i = 0; i < count; ++i) dst[i] = rounded(src[i], own) * own.scale;
 }
 
 QUENCH_CLONES double squared_error(const float* __restrict src, std::int64_t count,
-                                   const Grid& given) {
-  const Grid grid = given;
-  constexpr int kLanes = 16;
-  double lanes[kLanes] = {};
+                                   const Grid& grid) {
+  const Grid own = grid;
+  Lanes<double> lanes;
   std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int lane = 0; lane < kLanes; ++lane) {
+  for (; i + kNumLanes <= count; i += kNumLanes) {
+    for (int lane = 0; lane < kNumLanes; ++lane) {
       const float value = src[i + lane];
-      const double error = static_cast<double>(value - rounded(value, grid) * grid.scale);
+      const auto error = static_cast<double>(value - rounded(value, own) * own.scale);
       lanes[lane] += error * error;
     }
   }
   for (; i < count; ++i) {
-    const double error = static_cast<double>(src[i] - rounded(src[i], grid) * grid.scale);
+    const auto error = static_cast<double>(src[i] - rounded(src[i], own) * own.scale);
     lanes[0] += error * error;
   }
-  double sum = 0;
-  for (const double lane : lanes) sum += lane;
-  return sum;
+  return lanes.total();
 }
 
 }  // namespace quench::quant

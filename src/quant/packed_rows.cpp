@@ -55,7 +55,7 @@ template <typename T>
 void PackedRows::pack(std::span<const T> integers) {
   const auto [low, high] = std::ranges::minmax_element(integers);
   if (low == integers.end()) return;
-  base_ = *low;
+  base_ = int{*low};
   bits_ = std::max(1, static_cast<int>(std::bit_width(static_cast<unsigned>(*high - *low))));
   // Seven bits are read no faster than eight and save little; bytes are read much faster.
   if (bits_ == 7) bits_ = 8;

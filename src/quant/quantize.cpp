@@ -100,17 +100,17 @@ Tensor dequantize_as(const Tensor& integers, const QuantParams& params) {
 
 }  // namespace
 
-Tensor quantize_tensor(const Tensor& given, const QuantParams& params) {
-  const Tensor real = as_float(given);
+Tensor quantize_tensor(const Tensor& real, const QuantParams& params) {
+  const Tensor floats = as_float(real);
   switch (params.spec.dtype()) {
     case DType::Int8:
-      return quantize_as<std::int8_t>(real, params);
+      return quantize_as<std::int8_t>(floats, params);
     case DType::UInt8:
-      return quantize_as<std::uint8_t>(real, params);
+      return quantize_as<std::uint8_t>(floats, params);
     case DType::Int16:
-      return quantize_as<std::int16_t>(real, params);
+      return quantize_as<std::int16_t>(floats, params);
     default:
-      return quantize_as<std::uint16_t>(real, params);
+      return quantize_as<std::uint16_t>(floats, params);
   }
 }
 
@@ -130,16 +130,16 @@ Tensor dequantize_tensor(const Tensor& integers, const QuantParams& params) {
   }
 }
 
-Tensor fake_quantize(const Tensor& given, const QuantParams& params) {
-  const Tensor real = as_float(given);
-  const Layout layout = layout_of(real, params);
-  Tensor result = Tensor::zeros(DType::Float32, real.shape());
-  const float* src = real.data<float>().data();
+Tensor fake_quantize(const Tensor& real, const QuantParams& params) {
+  const Tensor floats = as_float(real);
+  const Layout layout = layout_of(floats, params);
+  Tensor result = Tensor::zeros(DType::Float32, floats.shape());
+  const float* src = floats.data<float>().data();
   float* dst = result.mutable_data<float>().data();
   for_each_run(layout, params, [&](std::int64_t at, std::int64_t count, const quant::Grid& grid) {
     quant::fake_quantize(src + at, count, grid, dst + at);
   });
-  return given.dtype() == DType::Float32 ? result : convert(result, given.dtype());
+  return real.dtype() == DType::Float32 ? result : convert(result, real.dtype());
 }
 
 }  // namespace quench

@@ -41,13 +41,35 @@ struct Found {
   }
 };
 
-/// Calls body(tile) for every tile on threads, each with buffers of its own.
-template <typename Body>
+/// The groups of a tile one after the other: where they lie, or in copies where they are strewn.
+template <typename Integer>
+struct TileBuffers {
+  const Groups& groups;
+  bool copied;
+  std::vector<float> floats;
+  std::vector<Integer> numbers;
+
+  explicit TileBuffers(const Groups& of)
+      : groups(of),
+        copied(!of.contiguous()),
+        floats(static_cast<std::size_t>(copied ? of.largest() * 16 : 0)),
+        numbers(floats.size()) {}
+  /// Calls body(group, place), the place being counted from `floats` or from the weight's begin.
+  template <typename Body>
+  void for_each_group(const Groups::Tile& tile, const Body& body) const {
+    for (std::int64_t k = 0; k < tile.count; ++k) {
+      body(tile.first + k, copied ? k * groups.largest() : groups.begin(tile.first + k));
+    }
+  }
+};
+
+/// Calls body(tile, buffers) for every tile on threads, each with buffers of its own.
+template <typename Integer, typename Body>
 void for_each_tile(const Groups& groups, std::int64_t elements, int threads, const Body& body) {
   const int used = elements >= kWorthThreads ? threads : 1;
   parallel_for(groups.num_tiles(), used, [&](std::int64_t begin, std::int64_t end) {
-    auto part = body();
-    for (std::int64_t index = begin; index < end; ++index) part(groups.tile(index));
+    TileBuffers<Integer> buffers(groups);
+    for (std::int64_t index = begin; index < end; ++index) body(groups.tile(index), buffers);
   });
 }
 
@@ -60,30 +82,25 @@ Power run_groups(const Tensor& real, const Groups& groups, Integer* integers, in
   const float* src = real.data<float>().data();
   Power total;
   std::mutex mutex;
-  const auto make_part = [&] {
-    const bool copied = !groups.contiguous();
-    const auto room = static_cast<std::size_t>(copied ? groups.largest() * 16 : 0);
-    return [&, copied, floats = std::vector<float>(room),
-            numbers = std::vector<Integer>(room)](const Groups::Tile& tile) mutable {
-      if (copied) groups.gather(src, tile, floats.data());
-      if (copied && kIntegers == Integers::Given) groups.gather(integers, tile, numbers.data());
-      Power part;
-      for (std::int64_t k = 0; k < tile.count; ++k) {
-        const std::int64_t group = tile.first + k;
-        const std::int64_t at = copied ? k * groups.largest() : groups.begin(group);
-        const float* from = copied ? floats.data() : src;
-        Integer* to = copied ? numbers.data() : integers;
-        const Power power = work(values_of(from + at, groups.size(group)), to + at, group);
-        part.signal += power.signal;
-        part.noise += power.noise;
-      }
-      if (copied && kIntegers == Integers::Made) groups.scatter(numbers.data(), tile, integers);
-      const std::lock_guard lock(mutex);
-      total.signal += part.signal;
-      total.noise += part.noise;
-    };
+  const auto run = [&](const Groups::Tile& tile, TileBuffers<Integer>& own) {
+    if (own.copied) groups.gather(src, tile, own.floats.data());
+    if (own.copied && kIntegers == Integers::Given) {
+      groups.gather(integers, tile, own.numbers.data());
+    }
+    const float* from = own.copied ? own.floats.data() : src;
+    Integer* to = own.copied ? own.numbers.data() : integers;
+    Power part;
+    own.for_each_group(tile, [&](std::int64_t group, std::int64_t at) {
+      const Power power = work(values_of(from + at, groups.size(group)), to + at, group);
+      part.signal += power.signal;
+      part.noise += power.noise;
+    });
+    if (own.copied && kIntegers == Integers::Made) groups.scatter(to, tile, integers);
+    const std::lock_guard lock(mutex);
+    total.signal += part.signal;
+    total.noise += part.noise;
   };
-  for_each_tile(groups, real.size(), threads, make_part);
+  for_each_tile<Integer>(groups, real.size(), threads, run);
   return total;
 }
 
@@ -169,35 +186,26 @@ QuantWeight quantize_weight(const Tensor& weight, const WeightSpec& spec, int th
 }
 
 Tensor dequantize_weight(const QuantWeight& weight, int threads) {
+  using Wide = std::int16_t;
   const Shape& shape = weight.integers.shape();
   const Groups groups(shape, weight.spec);
   Tensor result = Tensor::zeros(DType::Float32, shape);
   float* dst = result.mutable_data<float>().data();
-  const std::vector<std::int16_t> zeros = zeros_of(weight);
-  std::vector<std::int16_t> integers = widened(weight.integers);
+  const std::vector<Wide> zeros = zeros_of(weight);
+  const std::vector<Wide> integers = widened(weight.integers);
   // The float side of run_groups is only read; here it is what is made.
-  for_each_tile(groups, result.size(), threads, [&] {
-    const auto room = static_cast<std::size_t>(groups.largest() * 16);
-    return [&, floats = std::vector<float>(room),
-            numbers = std::vector<std::int16_t>(room)](const Groups::Tile& tile) mutable {
-      if (groups.contiguous()) {
-        for (std::int64_t group = tile.first; group < tile.first + tile.count; ++group) {
-          const GroupGrid grid = grid_at(weight, zeros, group);
-          dequantize(integers.data() + groups.begin(group), groups.size(group),
-                     {grid.scale, 0, 0, static_cast<float>(grid.zero)}, dst + groups.begin(group));
-        }
-        return;
-      }
-      groups.gather(integers.data(), tile, numbers.data());
-      for (std::int64_t k = 0; k < tile.count; ++k) {
-        const GroupGrid grid = grid_at(weight, zeros, tile.first + k);
-        dequantize(numbers.data() + k * groups.largest(), groups.size(tile.first + k),
-                   {grid.scale, 0, 0, static_cast<float>(grid.zero)},
-                   floats.data() + k * groups.largest());
-      }
-      groups.scatter(floats.data(), tile, dst);
-    };
-  });
+  const auto run = [&](const Groups::Tile& tile, TileBuffers<Wide>& own) {
+    if (own.copied) groups.gather(integers.data(), tile, own.numbers.data());
+    const Wide* from = own.copied ? own.numbers.data() : integers.data();
+    float* to = own.copied ? own.floats.data() : dst;
+    own.for_each_group(tile, [&](std::int64_t group, std::int64_t at) {
+      const GroupGrid grid = grid_at(weight, zeros, group);
+      dequantize(from + at, groups.size(group), {grid.scale, 0, 0, static_cast<float>(grid.zero)},
+                 to + at);
+    });
+    if (own.copied) groups.scatter(to, tile, dst);
+  };
+  for_each_tile<Wide>(groups, result.size(), threads, run);
   return result;
 }
 

@@ -43,7 +43,7 @@ Tensor dequantize_weight(const QuantWeight& weight, int threads);
 int greatest_integer(const QuantWeight& weight);
 
 /// Puts other integers, one int16 an element, onto the grids of a weight, and measures the noise.
-QuantWeight with_integers(const Tensor& real, const QuantWeight& grids,
+QuantWeight with_integers(const Tensor& weight, const QuantWeight& grids,
                           std::span<const std::int16_t> integers, int threads);
 
 /// Two elements a byte, low bits first, as ONNX packs int4.

@@ -7,19 +7,19 @@
 #include <limits>
 
 #include "quant/clones.h"
+#include "quant/lanes.h"
 
 namespace quench::quant {
 namespace {
 
-constexpr int kLanes = 16;
 constexpr std::int64_t kChunk = 1024;
 
 struct LaneSums {
-  float values[kLanes] = {};
-  float errors[kLanes] = {};
-  float cross[kLanes] = {};
-  float integers[kLanes] = {};
-  float drift[kLanes] = {};
+  Lanes<float> values;
+  Lanes<float> errors;
+  Lanes<float> cross;
+  Lanes<float> integers;
+  Lanes<float> drift;
 };
 
 inline __attribute__((always_inline)) void add(LaneSums& sums, int lane, float value, float step,
@@ -32,12 +32,6 @@ inline __attribute__((always_inline)) void add(LaneSums& sums, int lane, float v
   sums.drift[lane] += error;
 }
 
-double total(const float (&lanes)[kLanes]) {
-  double sum = 0;
-  for (const float lane : lanes) sum += static_cast<double>(lane);
-  return sum;
-}
-
 template <typename Integer>
 inline __attribute__((always_inline)) Moments moments_loop(const float* __restrict src,
                                                            const Integer* __restrict integers,
@@ -48,17 +42,17 @@ inline __attribute__((always_inline)) Moments moments_loop(const float* __restri
     const std::int64_t end = std::min(count, begin + kChunk);
     LaneSums sums;
     std::int64_t i = begin;
-    for (; i + kLanes <= end; i += kLanes) {
-      for (int lane = 0; lane < kLanes; ++lane) {
+    for (; i + kNumLanes <= end; i += kNumLanes) {
+      for (int lane = 0; lane < kNumLanes; ++lane) {
         add(sums, lane, src[i + lane], static_cast<float>(integers[i + lane]) - zero, scale);
       }
     }
     for (; i < end; ++i) add(sums, 0, src[i], static_cast<float>(integers[i]) - zero, scale);
-    result.values += total(sums.values);
-    result.errors += total(sums.errors);
-    result.cross += total(sums.cross);
-    result.integers += total(sums.integers);
-    result.drift += total(sums.drift);
+    result.values += sums.values.total();
+    result.errors += sums.errors.total();
+    result.cross += sums.cross.total();
+    result.integers += sums.integers.total();
+    result.drift += sums.drift.total();
   }
   return result;
 }
@@ -66,13 +60,13 @@ inline __attribute__((always_inline)) Moments moments_loop(const float* __restri
 }  // namespace
 
 QUENCH_CLONES Extent extent_of(const float* __restrict src, std::int64_t count) {
-  float low[kLanes] = {};
-  float high[kLanes] = {};
+  Lanes<float> low;
+  Lanes<float> high;
   // NaN and infinity are the numbers that do not cancel themselves.
-  float wrong[kLanes] = {};
+  Lanes<float> wrong;
   std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int lane = 0; lane < kLanes; ++lane) {
+  for (; i + kNumLanes <= count; i += kNumLanes) {
+    for (int lane = 0; lane < kNumLanes; ++lane) {
       const float value = src[i + lane];
       low[lane] = value < low[lane] ? value : low[lane];
       high[lane] = value > high[lane] ? value : high[lane];
@@ -85,7 +79,7 @@ QUENCH_CLONES Extent extent_of(const float* __restrict src, std::int64_t count) 
     wrong[0] += src[i] - src[i];
   }
   Extent result;
-  for (int lane = 0; lane < kLanes; ++lane) {
+  for (int lane = 0; lane < kNumLanes; ++lane) {
     result.low = std::min(result.low, low[lane]);
     result.high = std::max(result.high, high[lane]);
     result.finite = result.finite && wrong[lane] == 0.0F;

@@ -6,7 +6,8 @@ import unittest
 
 import harness
 
-VERBS = ["inspect", "run", "eval", "bench", "compare", "convert", "list", "demo"]
+VERBS = ["inspect", "run", "eval", "bench", "compare", "convert", "list", "demo", "quantize",
+         "calibrate", "lint", "pack", "unpack", "analyze", "report"]
 
 
 class UsageTest(harness.CliTest):
@@ -40,6 +41,10 @@ class UsageTest(harness.CliTest):
     def test_wrong_usage_table(self):
         table = [
             (["inspect"], "model"),
+            (["analyze"], "one of sensitivity, target, statistics"),
+            (["analyze", "sensitvity"], "did you mean 'sensitivity'?"),
+            (["analyze", "target", "m.onnx", "--at-lest", "3"], "did you mean '--at-least'?"),
+            (["report"], "one of diff"),
             (["list", "cats"], "operators"),
             (["bench", "model.onnx", "--batch", "0"], "--batch"),
             (["bench", "model.onnx", "--batch", "many"], "--batch"),

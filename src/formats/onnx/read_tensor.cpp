@@ -35,11 +35,9 @@ void populate([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::size_t si
 #ifdef MADV_POPULATE_WRITE
   constexpr std::uintptr_t kPage = 4096;  // a larger page makes this fail, which costs nothing
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
-  const std::uintptr_t first = (address + kPage - 1) / kPage * kPage;
-  const std::uintptr_t last = (address + size) / kPage * kPage;
-  if (last > first + 64 * kPage) {
-    (void)::madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE);
-  }
+  const std::size_t skipped = (kPage - address % kPage) % kPage;
+  if (size < skipped + 64 * kPage) return;
+  (void)::madvise(begin + skipped, (size - skipped) / kPage * kPage, MADV_POPULATE_WRITE);
 #endif
 }
 

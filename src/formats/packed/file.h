@@ -74,7 +74,7 @@ Head read_head(Bytes file);
 
 std::uint32_t checksum(Bytes bytes, std::uint32_t before = 0) noexcept;
 
-Model read_bytes(onnx::Stored file);
+Model read_bytes(const onnx::Stored& file);
 void write_file(const Model& model, const std::string& path, const SaveOptions& options);
 
 }  // namespace quench::packed

@@ -99,7 +99,7 @@ std::vector<onnx::Stored> read_parts(Bytes file, const Head& head) {
 
 }  // namespace
 
-Model read_bytes(onnx::Stored file) {
+Model read_bytes(const onnx::Stored& file) {
   const Head head = read_head(file.bytes);
   return onnx::from_shell(head.shell, read_parts(file.bytes, head));
 }
