@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs clang-tidy over the library and the program, and remembers which files were clean.
 
-A file is checked again when it, a header of ours that it sees, its compile command or .clang-tidy
-has changed. The engine is left out: clang 14 cannot read libtorch 1.13's headers as C++20.
+A file is checked again when it, a header of ours that it sees, its compile command or a .clang-tidy
+above it has changed. The engine is left out: clang 14 cannot read libtorch 1.13's headers as C++20.
 """
 import argparse
 import concurrent.futures
@@ -38,7 +38,9 @@ def closure(path, seen):
 
 def key_of(path, files, command):
     digest = hashlib.sha256(command.encode())
-    for file in sorted({path, ROOT / ".clang-tidy"} | files):
+    rules = {folder / ".clang-tidy" for folder in path.parents
+             if folder.is_relative_to(ROOT) and (folder / ".clang-tidy").is_file()}
+    for file in sorted({path} | rules | files):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 

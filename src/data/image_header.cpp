@@ -166,7 +166,8 @@ Size pnm_size(const Bytes& file) {
   size.width = pnm_number(file, pos);
   size.height = pnm_number(file, pos);
   const std::int64_t largest = pnm_number(file, pos);
-  const std::int64_t pixel_bytes = (file.at(1) == '6' ? 3 : 1) * (largest > 255 ? 2 : 1);
+  const std::int64_t channels = file.at(1) == '6' ? 3 : 1;
+  const std::int64_t pixel_bytes = channels * (largest > 255 ? 2 : 1);
   expect_pixels(file, pos + 1, size.width * pixel_bytes, size);
   return size;
 }

@@ -15,6 +15,8 @@ exec::OpenFunction engine(const Context& context) {
 
 }  // namespace
 
+// The engine moves the model on.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Session::Session(Model model, const SessionOptions& options, const Context& context)
     : impl_(engine(context)(std::move(model), options, context)) {}
 Session::~Session() = default;

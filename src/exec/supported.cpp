@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the engine can run, told from the list of kernels without loading it.
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "base/format.h"
@@ -11,13 +12,13 @@ namespace quench {
 namespace exec {
 
 std::span<const KernelRow> kernel_rows() noexcept {
-  static constexpr KernelRow kRows[] = {
+  static constexpr auto kRows = std::to_array<KernelRow>({
 #define QUENCH_KERNEL(op) {"", #op},
 #define QUENCH_KERNEL_IN(domain, op, id) {domain, #op},
 #include "exec/kernels.inc"
 #undef QUENCH_KERNEL
 #undef QUENCH_KERNEL_IN
-  };
+  });
   return kRows;
 }
 

@@ -37,7 +37,7 @@ class Matcher {
   const std::vector<NodeId>& taken() const noexcept { return taken_; }
 
  private:
-  void walk(NodeId node, double power, Product& product);
+  void walk(NodeId id, double power, Product& product);
   void walk_operand(ValueId value, NodeId reader, double power, Product& product);
 
   const Rewriter& rewriter_;

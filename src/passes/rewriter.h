@@ -53,14 +53,14 @@ class Rewriter {
   ValueId add_constant(std::string_view stem, Tensor tensor);
   /// A value that a node put in by `replace` will make.
   ValueId add_value(std::string_view stem, ValueType type);
-  /// Puts `fused` at the place of node `at`, and removes the `dead` nodes.
-  void replace(NodeId at, Node fused, std::span<const NodeId> dead = {});
+  /// Puts `fused` at the place of another node, and removes the `dead` nodes.
+  void replace(NodeId place, Node fused, std::span<const NodeId> dead = {});
   /// Removes a node whose outputs nobody reads.
   void remove(NodeId id);
   /// Nothing reads the value and it may disappear.
   bool unread(ValueId id) const;
-  /// Removes `node`; what read or made `gone` reads or makes `stays` instead.
-  void merge(ValueId gone, ValueId stays, NodeId node);
+  /// Removes a node; what read or made `gone` reads or makes `stays` instead.
+  void merge(ValueId gone, ValueId stays, NodeId removed);
   /// Removes dead nodes and values; the rewriter is of no use afterwards. Returns the changes.
   std::size_t finish();
 

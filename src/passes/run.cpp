@@ -17,7 +17,7 @@ constexpr std::array kPasses = {
 };
 
 const PassInfo& find_pass(std::string_view name) {
-  const auto found = std::ranges::find(kPasses, name, &PassInfo::name);
+  const auto* const found = std::ranges::find(kPasses, name, &PassInfo::name);
   if (found != kPasses.end()) return *found;
   std::vector<std::string> known;
   for (const PassInfo& pass : kPasses) known.emplace_back(pass.name);

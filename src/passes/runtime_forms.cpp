@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms that mean the same and that runtimes do better with once the model is quantised.
+#include <array>
+
 #include "passes/patterns.h"
 
 namespace quench::passes {
@@ -42,7 +44,7 @@ void join_bias(Rewriter& rewriter, NodeId id) {
   gemm.name = product->name;
   gemm.inputs = {product->inputs[0], product->inputs[1], bias};
   gemm.outputs = add->outputs;
-  const NodeId dead[] = {id};
+  const std::array dead = {id};
   rewriter.replace(add_id, std::move(gemm), dead);
 }
 
