@@ -11,46 +11,10 @@ import pathlib
 import sys
 import tempfile
 
-import numpy as np
-
-import accuracy_ort
 import common
-
-DATA = common.SHARED / "data"
-IMAGENET = (DATA / "imagenet-mini/calib", DATA / "imagenet-mini/eval",
-            DATA / "imagenet-mini/eval_labels.txt",
-            ["--resize-shorter", "256", "--center-crop", "224,224", "--mean",
-             "123.675,116.28,103.53", "--std", "58.395,57.12,57.375"])
-
-
-def files(calib, data, labels, flags):
-    """Samples that lie in files as they are."""
-    return lambda model, folder: (calib, data, labels, flags)
-
-
-def text_lines(flags):
-    """Text lines, every second one turned: the first 100 calibrate, the others are scored."""
-    def prepare(model, folder):
-        x = accuracy_ort.turned(accuracy_ort.samples(model, folder, DATA / "textlines/eval", *flags))
-        np.save(folder / "calib.npy", x[:100])
-        np.save(folder / "eval.npy", x[100:])
-        np.save(folder / "labels.npy", np.arange(100, len(x)) % 2)
-        return folder / "calib.npy", folder / "eval.npy", folder / "labels.npy", []
-    return prepare
-
+import labelled
 
 TITLES = ["model", "float", "all quantised", "found", "in float", "passes", "one by one", "at most"]
-# What prepares calibration samples, evaluation samples, their labels and flags, by model.
-CASES = {
-    "dscnn_kws_bn.onnx": files(DATA / "kws/calib_x.npy", DATA / "kws/eval_x.npy",
-                               DATA / "kws/eval_y.npy", []),
-    "resnet8_cifar10_bn.onnx": files(DATA / "cifar10/data_batch_1.bin",
-                                     DATA / "cifar10/test_batch.bin", None, []),
-    "ppocr_v2_cls.onnx": text_lines(accuracy_ort.OCR_CLS),
-    "pplcnet_x0_25_textline_ori.onnx": text_lines(accuracy_ort.OCR_ORI),
-    "squeezenet1.1.onnx": files(*IMAGENET),
-    "mobilenet_v2.onnx": files(*IMAGENET),
-}
 
 
 def main():
@@ -63,7 +27,7 @@ def main():
     options = parser.parse_args()
     build = common.SOURCE / "build" / "release"
     rows, results, missed = [], {}, False
-    for name, prepare in CASES.items():
+    for name, prepare in labelled.NETWORKS.items():
         if options.only not in (None, name):
             continue
         with tempfile.TemporaryDirectory() as place:

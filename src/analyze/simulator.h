@@ -50,7 +50,7 @@ class Simulator {
   /// The model with Q/DQ nodes for a choice.
   Model quantized(const Choice& choice);
   /// Everything in float but one layer.
-  Choice only(const std::string& layer) const;
+  Choice only(const std::string& name) const;
   QuantConfig config_of(const Choice& choice) const;
 
  private:

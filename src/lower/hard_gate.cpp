@@ -27,7 +27,7 @@ void tie(const HardSlope& slope, QuantParams& x, QuantParams& gate) {
   const double foot = slope.beta / slope.alpha;
   const std::int64_t low = x.spec.q_min();
   const auto levels = static_cast<double>(x.spec.q_max() - low);
-  const double old_scale = static_cast<double>(x.scale[0]);
+  const auto old_scale = static_cast<double>(x.scale[0]);
   const double top = old_scale * static_cast<double>(x.spec.q_max() - x.zero_point[0]);
   const double zero = std::floor(levels * foot / (foot + std::max(top, 0.0)) + kHair);
   if (zero < 1 || foot / zero > kMostGrowth * old_scale) return;
@@ -68,7 +68,7 @@ std::optional<std::int64_t> clip_of_gate(const Node& node, const QuantParams& x,
   const HardSlope slope = hard_slope(node);
   const std::int64_t low = x.spec.q_min();
   const auto zero = static_cast<double>(x.zero_point[0] - low);
-  const double scale = static_cast<double>(x.scale[0]);
+  const auto scale = static_cast<double>(x.scale[0]);
   const double open = 1 / (slope.alpha * scale);
   const bool tied = gate.zero_point[0] == low &&
                     gate.scale[0] == static_cast<float>(slope.alpha * scale) &&

@@ -105,8 +105,8 @@ class Writer {
     if (!top) return false;
     const std::string gate = graph_[node.outputs[0]].name;
     const auto bound = [&](const char* what, std::int64_t step) {
-      Tensor number = Tensor::scalar(static_cast<std::int32_t>(step));
-      return graph_.add_constant(gate + what, convert(std::move(number), x.spec.dtype()));
+      const Tensor number = Tensor::scalar(static_cast<std::int32_t>(step));
+      return graph_.add_constant(gate + what, convert(number, x.spec.dtype()));
     };
     const ValueId clipped = graph_.add_fresh(gate + "_Clip_Output");
     emit("Clip", gate,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How operators changed between versions, one function a change.
 #include <algorithm>
+#include <array>
 
 #include "lower/lift.h"
 
@@ -178,7 +179,7 @@ void refuse_group_norm(Lifter& lifter, Node& node) {
   lifter.refuse(node, "its scale was one number a group; export the model again");
 }
 
-constexpr LiftStep kSteps[] = {
+constexpr auto kSteps = std::to_array<LiftStep>({
     {"BatchNormalization", 9, batchnorm_9},
     {"Upsample", 9, upsample_9},
     {"Scan", 9, refuse_old_scan},
@@ -212,7 +213,7 @@ constexpr LiftStep kSteps[] = {
     {"GridSample", 20, grid_sample_20},
     {"DFT", 20, dft_20},
     {"GroupNormalization", 21, refuse_group_norm},
-};
+});
 
 }  // namespace
 

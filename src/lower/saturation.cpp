@@ -59,7 +59,7 @@ std::vector<std::int64_t> greatest_pairs(const Tensor& weight, const QuantParams
     std::int64_t& most = greatest[sum % greatest.size()];
     std::int64_t last = 0;
     for (std::size_t k = 0; k < order.length; ++k) {
-      const std::int64_t next = data[order.index(sum, k)];
+      const std::int64_t next = +data[order.index(sum, k)];
       const std::int64_t up = std::max<std::int64_t>(last, 0) + std::max<std::int64_t>(next, 0);
       const std::int64_t down = std::min<std::int64_t>(last, 0) + std::min<std::int64_t>(next, 0);
       most = std::max({most, up, -down});

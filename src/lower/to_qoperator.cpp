@@ -26,7 +26,7 @@ constexpr std::array kRules = {
 
 QRule rule_for(const Node& node) {
   if (!node.domain.empty()) return nullptr;
-  const auto found = std::ranges::find(kRules, node.op_type, &RuleRow::op_type);
+  const auto* const found = std::ranges::find(kRules, node.op_type, &RuleRow::op_type);
   return found == kRules.end() ? nullptr : found->apply;
 }
 

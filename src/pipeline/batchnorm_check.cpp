@@ -44,7 +44,7 @@ std::vector<Norm> first_norms(const Graph& graph) {
     Norm norm{.node = label(graph, node), .input = graph[node.inputs[0]].name};
     norm.mean = doubles(*mean);
     norm.variance = doubles(*variance);
-    const double epsilon = static_cast<double>(node.get_float("epsilon", 1e-5F));
+    const auto epsilon = static_cast<double>(node.get_float("epsilon", 1e-5F));
     for (double& each : norm.variance) each = std::max(each, 0.0) + epsilon;
     norm.sum.assign(norm.mean.size(), 0);
     norm.squares.assign(norm.mean.size(), 0);

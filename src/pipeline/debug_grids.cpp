@@ -76,6 +76,30 @@ const Tensor* product_scale(const Graph& graph, const Uses& uses, const Node& pr
   return nullptr;
 }
 
+/// The grids of what a node reads, then of what it makes.
+std::string rows_of(const Graph& graph, const Uses& uses, const Node& node) {
+  std::string text;
+  if (node.op_type == "MatMulInteger" && graph.constant(node.inputs[1]) != nullptr) {
+    const Tensor* scale = product_scale(graph, uses, node);
+    text += grid_rows(graph, node, node.inputs[1], scale, graph.constant(node.input(3)));
+  }
+  for (const ValueId input : node.inputs) {
+    const NodeId maker = input == kNoValue ? -1 : uses.producer[static_cast<std::size_t>(input)];
+    if (maker < 0) continue;
+    const Node& cast = graph.nodes[static_cast<std::size_t>(maker)];
+    if (cast.op_type == "DequantizeLinear") text += cast_rows(graph, node, cast, cast.inputs[0]);
+  }
+  for (const ValueId output : node.outputs) {
+    if (output == kNoValue) continue;
+    for (const NodeId reader : uses.consumers[static_cast<std::size_t>(output)]) {
+      const Node& cast = graph.nodes[static_cast<std::size_t>(reader)];
+      if (cast.op_type != "QuantizeLinear" || cast.inputs[0] != output) continue;
+      text += cast_rows(graph, node, cast, cast.outputs[0]);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string debug_line(std::vector<std::string> fields) {
@@ -88,26 +112,7 @@ std::string grids_table(const Graph& graph) {
                                  "Scale", "ZeroPoint", "Bits", "CorrectionVar", "CorrectionMean"});
   const Uses uses(graph);
   for (const Node& node : graph.nodes) {
-    if (is_cast(node)) continue;
-    if (node.op_type == "MatMulInteger" && graph.constant(node.inputs[1]) != nullptr) {
-      const Tensor* scale = product_scale(graph, uses, node);
-      text += grid_rows(graph, node, node.inputs[1], scale, graph.constant(node.input(3)));
-    }
-    for (const ValueId input : node.inputs) {
-      const NodeId maker = input == kNoValue ? -1 : uses.producer[static_cast<std::size_t>(input)];
-      if (maker < 0) continue;
-      const Node& cast = graph.nodes[static_cast<std::size_t>(maker)];
-      if (cast.op_type == "DequantizeLinear") text += cast_rows(graph, node, cast, cast.inputs[0]);
-    }
-    for (const ValueId output : node.outputs) {
-      if (output == kNoValue) continue;
-      for (const NodeId reader : uses.consumers[static_cast<std::size_t>(output)]) {
-        const Node& cast = graph.nodes[static_cast<std::size_t>(reader)];
-        if (cast.op_type == "QuantizeLinear" && cast.inputs[0] == output) {
-          text += cast_rows(graph, node, cast, cast.outputs[0]);
-        }
-      }
-    }
+    if (!is_cast(node)) text += rows_of(graph, uses, node);
   }
   return text;
 }

@@ -45,32 +45,57 @@ bool holds_constant(const Graph& graph, const Uses& uses, ValueId id) {
   return node.op_type == "DequantizeLinear" && graph.constant(node.inputs[0]) != nullptr;
 }
 
+/// Pairs the inputs and outputs of a quantised node with those of the node it was made from.
+class Pairing {
+ public:
+  Pairing(const Graph& real, const Graph& quantized)
+      : real_(real), quantized_(quantized), uses_(quantized) {
+    for (const Node& node : real.nodes) originals_[plan::key_of(real, node)] = &node;
+  }
+
+  void add(const Node& node, std::vector<Pair>& pairs) const {
+    const std::string key = plan::key_of(quantized_, node);
+    const auto found = originals_.find(key);
+    const Node none;
+    const Node& original = found == originals_.end() ? none : *found->second;
+    const auto add_side = [&](const auto& own, const auto& theirs, bool is_input) {
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        if (own[i] == kNoValue || !plan::maybe_float(quantized_, own[i])) continue;
+        const ValueId other = i < theirs.size() ? theirs[i] : kNoValue;
+        Pair pair = pair_of(own[i], other, is_input);
+        pair.node = key;
+        pair.op_type = node.op_type;
+        pairs.push_back(std::move(pair));
+      }
+    };
+    add_side(node.inputs, original.inputs, true);
+    add_side(node.outputs, original.outputs, false);
+  }
+
+ private:
+  Pair pair_of(ValueId id, ValueId original, bool is_input) const {
+    const std::string& own = quantized_[id].name;
+    const std::string name = original == kNoValue ? std::string() : real_[original].name;
+    return {.node = {},
+            .op_type = {},
+            .tensor = original == kNoValue ? own : name,
+            .is_input = is_input,
+            .float_name = name,
+            .quantized_name = is_input ? own : analyze::seen_as(quantized_, own),
+            .is_weight = holds_constant(quantized_, uses_, id)};
+  }
+
+  const Graph& real_;
+  const Graph& quantized_;
+  Uses uses_;
+  std::map<std::string, const Node*> originals_;
+};
+
 std::vector<Pair> find_pairs(const Graph& real, const Graph& quantized) {
-  std::map<std::string, const Node*> originals;
-  for (const Node& node : real.nodes) originals[plan::key_of(real, node)] = &node;
-  const Uses uses(quantized);
+  const Pairing pairing(real, quantized);
   std::vector<Pair> pairs;
   for (const Node& node : quantized.nodes) {
-    if (is_cast(node)) continue;
-    const auto found = originals.find(plan::key_of(quantized, node));
-    const Node* original = found == originals.end() ? nullptr : found->second;
-    const auto add = [&](ValueId id, std::size_t index, bool is_input) {
-      if (id == kNoValue || !plan::maybe_float(quantized, id)) return;
-      const auto* theirs =
-          original == nullptr ? nullptr : (is_input ? &original->inputs : &original->outputs);
-      const bool same = theirs != nullptr && index < theirs->size() && (*theirs)[index] != kNoValue;
-      const std::string own = quantized[id].name;
-      const std::string name = same ? real[(*theirs)[index]].name : own;
-      pairs.push_back({.node = plan::key_of(quantized, node),
-                       .op_type = node.op_type,
-                       .tensor = name,
-                       .is_input = is_input,
-                       .float_name = same ? name : "",
-                       .quantized_name = is_input ? own : analyze::seen_as(quantized, own),
-                       .is_weight = holds_constant(quantized, uses, id)});
-    };
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) add(node.inputs[i], i, true);
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) add(node.outputs[i], i, false);
+    if (!is_cast(node)) pairing.add(node, pairs);
   }
   return pairs;
 }

@@ -52,7 +52,7 @@ std::string quantize_into(const std::string& path, const Form& form, const DemoO
     fail(ErrorKind::Io, "cannot make the folder '{}': {}", folder.string(), error.message());
   }
   const std::string name = std::filesystem::path(path).stem().string() + form.suffix + ".onnx";
-  const std::string out = (folder / name).string();
+  std::string out = (folder / name).string();
   QuantizeOptions how;
   how.data = options.evaluate.data;
   const std::int64_t limit = how.data.limit;

@@ -96,7 +96,7 @@ QuantizeReport quant_post_dynamic(const QuantPostDynamicOptions& options, const 
   job.weight.per_channel = options.weight_quantize_type == "channel_wise_abs_max";
   job.weight.observer = "abs_max";
   job.weight.bias_correction = false;
-  const QuantizeReport report = quantize(in, file_in(options, "quantized_model"), job, context);
+  QuantizeReport report = quantize(in, file_in(options, "quantized_model"), job, context);
   if (options.generate_test_model) {
     write_test_model(model, job, file_in(options, "test_model"), context);
   }

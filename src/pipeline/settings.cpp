@@ -72,7 +72,7 @@ QuantizeOptions read_settings(const std::string& path) {
   }
   const Model model = load(path);
   for (const auto& [key, value] : model.metadata) {
-    if (key == kSettingsKey) return parse_settings(value, path + ": " + key);
+    if (key == kSettingsKey) return parse_settings(value, format("{}: {}", path, key));
   }
   fail(ErrorKind::BadConfig,
        "{} holds no settings: it takes a report of `quench quantize --json`, or a model that "

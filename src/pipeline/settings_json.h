@@ -135,7 +135,8 @@ class SettingsReader {
                      const std::string& place) {
     if (!json.is_object()) refuse(place, json, "an object");
     fields.clear();
-    for (const auto& [name, each] : json.items()) decode(each, fields[name], place + "." + name);
+    for (const auto& [name, each] : json.items())
+      decode(each, fields[name], format("{}.{}", place, name));
   }
   template <typename T>
   static void decode(const SettingsJson& json, std::pair<std::string, T>& pair,

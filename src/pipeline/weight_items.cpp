@@ -32,7 +32,7 @@ bool least_error(const std::string& observer, int bits) {
 
 /// Bits of a signed integer of this magnitude.
 int width_of(int greatest) {
-  return std::bit_width(static_cast<unsigned>(std::max(1, greatest))) + 1;
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(std::max(1, greatest)))) + 1;
 }
 
 void check(const WeightQuantOptions& options) {

@@ -2,6 +2,7 @@
 // Puts data, script, style and the charting library into one page.
 #include "report/html_report.h"
 
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -99,8 +100,9 @@ std::string safe_in_script(const std::string& json) {
 std::string html_report(const ReportData& data) {
   const std::string json =
       safe_in_script(to_json(data).dump(-1, ' ', true, Json::error_handler_t::replace));
-  const std::pair<std::string_view, std::string_view> parts[] = {
-      {"@CSS@", page_css()}, {"@DATA@", json}, {"@CHARTS@", chart_js()}, {"@SCRIPT@", page_js()}};
+  using Part = std::pair<std::string_view, std::string_view>;
+  const auto parts = std::to_array<Part>(
+      {{"@CSS@", page_css()}, {"@DATA@", json}, {"@CHARTS@", chart_js()}, {"@SCRIPT@", page_js()}});
   std::string page;
   std::string_view rest = page_html();
   for (const auto& [place, text] : parts) {

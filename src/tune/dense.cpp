@@ -4,6 +4,7 @@
 #include "tune/dense.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/parallel.h"
@@ -67,6 +68,34 @@ bool factor_panel(Square& a, std::int64_t first, std::int64_t last) {
   return true;
 }
 
+/// Takes eight finished rows, from `first` on, out of row i.
+void subtract_panel(Square& a, std::int64_t first, std::int64_t i) {
+  std::array<double, kPanel> factors{};
+  std::array<const double*, kPanel> rows{};
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const double* row = a.row(first + static_cast<std::int64_t>(k));
+    factors[k] = -row[i];
+    rows[k] = row + i;
+  }
+  axpy_panel(factors.data(), rows.data(), a.row(i) + i, a.size - i);
+}
+
+/// Rows [first, last) of an upper triangle, dealt out among threads in turn: those further down are
+/// shorter.
+struct Deal {
+  std::int64_t first;
+  std::int64_t last;
+  int threads;
+
+  /// Calls body(row) for the rows of the parts [begin, end).
+  template <typename Body>
+  void run(std::int64_t begin, std::int64_t end, const Body& body) const {
+    for (std::int64_t part = begin; part < end; ++part) {
+      for (std::int64_t row = first + part; row < last; row += threads) body(row);
+    }
+  }
+};
+
 /// a = R^T R with R upper triangular, in place.
 bool factor(Square& a, int threads) {
   for (std::int64_t first = 0; first < a.size; first += kPanel) {
@@ -74,20 +103,9 @@ bool factor(Square& a, int threads) {
     if (!factor_panel(a, first, last)) return false;
     if (last - first < kPanel) continue;  // the end of the matrix
     const std::int64_t rest = a.size - last;
-    const int used = rest * rest > 100'000 ? threads : 1;
-    // Rows further down are shorter: dealing them out in turn keeps threads equally busy.
-    parallel_for(used, used, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t part = begin; part < end; ++part) {
-        for (std::int64_t i = last + part; i < a.size; i += used) {
-          double factors[kPanel];
-          const double* rows[kPanel];
-          for (std::int64_t k = 0; k < kPanel; ++k) {
-            factors[k] = -a.row(first + k)[i];
-            rows[k] = a.row(first + k) + i;
-          }
-          axpy_panel(factors, rows, a.row(i) + i, a.size - i);
-        }
-      }
+    const Deal deal{last, a.size, rest * rest > 100'000 ? threads : 1};
+    parallel_for(deal.threads, deal.threads, [&](std::int64_t begin, std::int64_t end) {
+      deal.run(begin, end, [&](std::int64_t i) { subtract_panel(a, first, i); });
     });
   }
   return true;
@@ -112,19 +130,21 @@ void add_outer(Square& sums, std::span<const float> rows, int threads) {
   const std::int64_t width = sums.size;
   if (width == 0) return;
   const std::int64_t total = static_cast<std::int64_t>(rows.size()) / width;
-  const int used = width * width * total > 1'000'000 ? threads : 1;
   const std::vector<float> nothing(static_cast<std::size_t>(width));
-  parallel_for(used, used, [&](std::int64_t begin, std::int64_t end) {
+  const auto panel_at = [&](std::int64_t first) {
+    std::array<const float*, kPanel> samples{};
+    for (const float*& sample : samples) {
+      sample = first < total ? rows.data() + first * width : nothing.data();
+      ++first;
+    }
+    return samples;
+  };
+  const Deal deal{0, width, width * width * total > 1'000'000 ? threads : 1};
+  parallel_for(deal.threads, deal.threads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t first = 0; first < total; first += kPanel) {
-      const float* samples[kPanel];
-      for (std::int64_t k = 0; k < kPanel; ++k) {
-        samples[k] = first + k < total ? rows.data() + (first + k) * width : nothing.data();
-      }
-      for (std::int64_t part = begin; part < end; ++part) {
-        for (std::int64_t i = part; i < width; i += used) {
-          add_samples(samples, width, i, sums.row(i));
-        }
-      }
+      const auto samples = panel_at(first);
+      deal.run(begin, end,
+               [&](std::int64_t i) { add_samples(samples.data(), width, i, sums.row(i)); });
     }
   });
 }

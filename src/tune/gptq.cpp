@@ -186,11 +186,11 @@ double layer_error(const Tensor& real, const quant::QuantWeight& weight, const I
 
 }  // namespace
 
-std::optional<quant::QuantWeight> gptq(const Tensor& given, const quant::QuantWeight& base,
+std::optional<quant::QuantWeight> gptq(const Tensor& weight, const quant::QuantWeight& base,
                                        const InputMoments& inputs, int threads) {
   const LayerMatrix& matrix = inputs.layer().matrix;
   if (matrix.groups == 0 || inputs.samples() == 0) return std::nullopt;
-  const Tensor real = given.dtype() == DType::Float32 ? given : convert(given, DType::Float32);
+  const Tensor real = weight.dtype() == DType::Float32 ? weight : convert(weight, DType::Float32);
   const Grids grids(base, matrix);
   std::vector<std::int16_t> integers(static_cast<std::size_t>(real.size()));
   for (std::int64_t group = 0; group < matrix.groups; ++group) {

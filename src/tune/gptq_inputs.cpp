@@ -119,13 +119,14 @@ InputMoments::InputMoments(GptqLayer layer) : layer_(std::move(layer)) {
   sums_.assign(static_cast<std::size_t>(layer_.matrix.groups), Square(layer_.matrix.columns));
 }
 
-void InputMoments::add(const Graph& graph, const Tensor& given, int threads) {
-  const Tensor input = given.dtype() == DType::Float32 ? given : convert(given, DType::Float32);
+void InputMoments::add(const Graph& graph, const Tensor& input, int threads) {
+  const Tensor floats = input.dtype() == DType::Float32 ? input : convert(input, DType::Float32);
   const Node& node = graph.nodes[static_cast<std::size_t>(layer_.site.node)];
-  if (node.op_type == "Conv") return add_windows(graph, input, threads);
+  if (node.op_type == "Conv") return add_windows(graph, floats, threads);
   const std::int64_t columns = layer_.matrix.columns;
-  const std::int64_t rows = std::min(input.size() / columns, kMaxRows);
-  add_outer(sums_[0], input.data<float>().first(static_cast<std::size_t>(rows * columns)), threads);
+  const std::int64_t rows = std::min(floats.size() / columns, kMaxRows);
+  add_outer(sums_[0], floats.data<float>().first(static_cast<std::size_t>(rows * columns)),
+            threads);
   samples_ += rows;
 }
 
