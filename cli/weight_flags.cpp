@@ -23,7 +23,8 @@ void add_weight_flags(CLI::App& app, WeightFlags& flags) {
       ->type_name("N");
   app.add_flag("--symmetric", flags.symmetric, "Grids of weights without a zero point");
   app.add_flag("--gptq", flags.gptq, "Round weights by what the layers' inputs look like: --data");
-  app.add_option("--init-scale", flags.init_scale, "Mixed bits: the relative error of a weight")
+  app.add_option("--init-scale", flags.init_scale,
+                 "Mixed bits: the size, as the relative error of fixed bits that take as much")
       ->type_name("X");
   app.add_flag("--auto-tune", flags.auto_tune,
                "Mixed bits: the smallest model that keeps --target-cosine");

@@ -22,7 +22,7 @@ enum class DequantStrategy { AtLoad, OnTheFly };
 /// `min_quant_weight_channel` say which weights are too small.
 struct WeightQuantOptions {
   int bits = 8;                  ///< 1 to 16; 0: mixed, as many as each weight needs
-  double init_scale = 0.02;      ///< mixed: the relative error to aim at, between 0 and 1
+  double init_scale = 0.02;      ///< mixed: the size, as the error of fixed bits; above 0, below 1
   bool auto_tune = false;        ///< mixed: search the error that `cosine_target` allows
   double cosine_target = 0.995;  ///< of the outputs, for `auto_tune`
   int max_iterations = 40;       ///< of that search

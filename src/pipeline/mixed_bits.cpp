@@ -5,16 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/format.h"
-#include "pipeline/feeds.h"
-#include "tune/mixed_bits.h"
+#include "pipeline/output_probe.h"
+#include "pipeline/packed_budget.h"
 
 namespace quench {
 namespace {
 
-/// The width at which a layer's effect on the outputs is measured.
-constexpr int kProbeBits = 4;
+/// The error at which a layer's effect on the outputs is measured.
+constexpr double kProbeError = 0.04;
 
 class Search {
  public:
@@ -22,46 +23,48 @@ class Search {
          const std::vector<WeightItem>& items)
       : model_(model), options_(options), context_(context), items_(items) {
     for (const WeightItem& item : items) {
-      shares_.push_back({.elements = weight(item).size(), .sensitivity = 1});
+      shares_.push_back({.elements = weight_of(model, item).size(), .sensitivity = 1});
     }
   }
 
-  /// Inputs, the float outputs on them, and what each layer does to those.
+  /// What each layer does to the outputs, on its own.
   void measure() {
-    EvaluateOptions how;
-    how.data = options_.data;
-    how.batch = options_.batch;
-    how.random = {.samples = options_.batch, .shapes = options_.input_shapes};
-    Session session(model_, {}, context_);
-    FeedReader reader(how, session.inputs(), context_);
-    const auto feed = reader.next();
-    if (!feed) fail(ErrorKind::BadData, "{} holds no samples", options_.data.path);
-    feeds_ = feed->inputs;
-    expected_ = session.run(feeds_);
+    probe_.emplace(model_, options_, context_);
     for (std::size_t i = 0; i < items_.size(); ++i) {
       context_.check_cancelled();
-      widths_.push_back(tune::measure_widths(weight(items_[i]), items_[i].spec, threads()));
-      const quant::QuantWeight made = quant::quantize_weight(
-          weight(items_[i]), tune::with_bits(items_[i].spec, kProbeBits), threads());
+      const Tensor& real = weight_of(model_, items_[i]);
+      const quant::WeightSpec spec = tune::with_error(real, items_[i].spec, kProbeError, threads());
+      const quant::QuantWeight made = quant::quantize_weight(real, spec, threads());
       const double caused = std::max(made.relative_error(), 1e-6);
-      Model probe = model_;
-      put(probe, items_[i], made);
-      shares_[i].sensitivity = difference(probe).error / (caused * caused);
+      Model changed = model_;
+      put_weight(changed, items_[i], made, threads());
+      shares_[i].sensitivity = probe_->measure(changed).error / (caused * caused);
       context_.report("probing layers", static_cast<std::int64_t>(i + 1),
                       static_cast<std::int64_t>(items_.size()));
     }
   }
 
-  std::vector<quant::WeightSpec> by_init_scale() const {
-    const double limit = options_.weight.init_scale;
-    const std::vector<double> errors = tune::share_by_size(shares_, limit);
-    std::vector<quant::WeightSpec> chosen;
-    for (std::size_t i = 0; i < items_.size(); ++i) {
+  void measure_widths() {
+    for (const WeightItem& item : items_) {
       context_.check_cancelled();
-      chosen.push_back(
-          tune::coarsest_step(weight(items_[i]), items_[i].spec, errors[i], limit, threads()));
+      widths_.push_back(tune::measure_widths(weight_of(model_, item), item.spec, threads()));
     }
-    return chosen;
+  }
+
+  /// The least error of the outputs in the size that `init_scale` states.
+  std::vector<quant::WeightSpec> by_init_scale(QuantizeReport& report) {
+    try {
+      measure();
+    } catch (const Error& error) {
+      const bool random = options_.data.path.empty();
+      const bool ours = error.kind() == ErrorKind::Cancelled || error.kind() == ErrorKind::Internal;
+      if (ours || (!random && error.kind() != ErrorKind::Unsupported)) throw;
+      report.warnings.push_back(
+          format("bits were chosen without running the model, by the sizes of its weights: {}",
+                 error.what()));
+      tune::assume_sensitivities(shares_);
+    }
+    return fill_budget(model_, items_, shares_, options_.weight.init_scale, context_);
   }
 
   /// The smallest model whose outputs keep the cosine.
@@ -98,49 +101,8 @@ class Search {
   static constexpr double kFinest = -50;
   static constexpr double kCoarsest = 5;
 
-  struct Difference {
-    double error = 0;   ///< squared, relative
-    double cosine = 1;  ///< the worst of the outputs
-  };
-
-  const Tensor& weight(const WeightItem& item) const {
-    return *model_.graph.constant(item.sites.front().value);
-  }
   int threads() const { return context_.num_threads(); }
   int iterations() const { return std::clamp(options_.weight.max_iterations / 4, 1, 16); }
-
-  void put(Model& model, const WeightItem& item, const quant::QuantWeight& made) const {
-    Tensor real = quant::dequantize_weight(made, threads());
-    const ValueId value = item.sites.front().value;
-    const DType dtype = model.graph[value].constant->dtype();
-    model.graph[value].constant = dtype == DType::Float32 ? std::move(real) : convert(real, dtype);
-  }
-
-  Difference difference(const Model& changed) const {
-    const TensorMap actual = Session(changed, {}, context_).run(feeds_);
-    Difference result;
-    for (const auto& [name, expected] : expected_) {
-      if (!info(expected.dtype()).is_float) continue;
-      const std::vector<float> a = to_float(actual.at(name));
-      const std::vector<float> b = to_float(expected);
-      double error = 0;
-      double aa = 0;
-      double bb = 0;
-      double ab = 0;
-      for (std::size_t i = 0; i < b.size(); ++i) {
-        const auto x = static_cast<double>(a[i]);
-        const auto y = static_cast<double>(b[i]);
-        error += (x - y) * (x - y);
-        aa += x * x;
-        bb += y * y;
-        ab += x * y;
-      }
-      if (bb > 0) result.error += error / bb;
-      const double cosine = aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : aa == bb ? 1 : 0;
-      result.cosine = std::min(result.cosine, cosine);
-    }
-    return result;
-  }
 
   std::vector<quant::WeightSpec> specs(const std::vector<double>& errors) const {
     std::vector<quant::WeightSpec> chosen;
@@ -153,9 +115,10 @@ class Search {
   double cosine(const std::vector<quant::WeightSpec>& chosen) const {
     Model changed = model_;
     for (std::size_t i = 0; i < items_.size(); ++i) {
-      put(changed, items_[i], quant::quantize_weight(weight(items_[i]), chosen[i], threads()));
+      const Tensor& real = weight_of(model_, items_[i]);
+      put_weight(changed, items_[i], quant::quantize_weight(real, chosen[i], threads()), threads());
     }
-    return difference(changed).cosine;
+    return probe_->measure(changed).cosine;
   }
 
   double bytes(const std::vector<quant::WeightSpec>& chosen) const {
@@ -163,7 +126,7 @@ class Search {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       sum += static_cast<double>(shares_[i].elements) * chosen[i].bits / 8;
       const int axis = chosen[i].axis;
-      const Shape& shape = weight(items_[i]).shape();
+      const Shape& shape = weight_of(model_, items_[i]).shape();
       const std::int64_t channels = axis < 0 ? 1 : shape[static_cast<std::size_t>(axis)];
       sum += 4 * static_cast<double>(channels);
     }
@@ -199,8 +162,7 @@ class Search {
   const std::vector<WeightItem>& items_;
   std::vector<tune::ErrorShare> shares_;
   std::vector<tune::WidthErrors> widths_;
-  TensorMap feeds_;
-  TensorMap expected_;
+  std::optional<OutputProbe> probe_;
 };
 
 void check(const WeightQuantOptions& weight) {
@@ -220,7 +182,7 @@ void check(const WeightQuantOptions& weight) {
 }  // namespace
 
 void choose_mixed_bits(const Model& model, const QuantizeOptions& options, const Context& context,
-                       std::vector<WeightItem>& items) {
+                       std::vector<WeightItem>& items, QuantizeReport& report) {
   const WeightQuantOptions& weight = options.weight;
   check(weight);
   for (const WeightItem& item : items) {
@@ -232,10 +194,11 @@ void choose_mixed_bits(const Model& model, const QuantizeOptions& options, const
   std::vector<quant::WeightSpec> chosen;
   if (weight.size_target > 0 || weight.auto_tune) {
     search.measure();
+    search.measure_widths();
     chosen = weight.size_target > 0 ? search.to_size(weight.size_target)
                                     : search.to_cosine(weight.cosine_target);
   } else {
-    chosen = search.by_init_scale();
+    chosen = search.by_init_scale(report);
   }
   for (std::size_t i = 0; i < items.size(); ++i) items[i].spec = chosen[i];
 }

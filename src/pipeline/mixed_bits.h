@@ -6,9 +6,10 @@
 
 namespace quench {
 
-/// Sets the bits and the step of every item. The engine is loaded only where outputs are measured:
-/// for `auto_tune` and `size_target`, on the first batch of the data or on random inputs.
+/// Sets the bits and the step of every item by what its error does to the outputs, on the first
+/// batch of the data or on random inputs. Where `init_scale` alone is given and the engine cannot
+/// run the model, by the weights' sizes, which the report is warned of.
 void choose_mixed_bits(const Model& model, const QuantizeOptions& options, const Context& context,
-                       std::vector<WeightItem>& items);
+                       std::vector<WeightItem>& items, QuantizeReport& report);
 
 }  // namespace quench

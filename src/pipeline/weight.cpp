@@ -84,7 +84,9 @@ QuantizeReport quantize_weights(const std::string& model_path, const std::string
   if (items.empty() && count_body_weights(model, options) == 0) fail_without_weights();
   { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
   const std::string origin = fingerprint(model);
-  if (options.weight.bits == 0 && !items.empty()) choose_mixed_bits(model, options, context, items);
+  if (options.weight.bits == 0 && !items.empty()) {
+    choose_mixed_bits(model, options, context, items, report);
+  }
   WeightSamples samples(model, options, context);
   Moments moments = look_at_inputs(samples, items, options);
   note_origin(model, options, origin);  // replaces every note: those of the items come after

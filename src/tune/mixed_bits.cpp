@@ -20,16 +20,20 @@ double root_mean_square(const quant::QuantWeight& weight) {
   return std::sqrt(weight.signal / count);
 }
 
+/// Integers of 8 bits without zero points, for a step to be set.
+quant::WeightSpec stepped(quant::WeightSpec wanted) {
+  wanted.symmetric = true;
+  wanted.least_error = false;
+  wanted.step = 0;
+  wanted.bits = kFewBits;
+  return wanted;
+}
+
 }  // namespace
 
 quant::WeightSpec coarsest_step(const Tensor& weight, const quant::WeightSpec& wanted,
                                 double target, double limit, int threads) {
-  quant::WeightSpec spec = wanted;
-  spec.symmetric = true;
-  spec.least_error = false;
-  spec.keep_mean = false;
-  spec.step = 0;
-  spec.bits = kFewBits;
+  quant::WeightSpec spec = stepped(wanted);
   quant::QuantWeight best = quant::quantize_weight(weight, spec, threads);
   if (best.relative_error() > limit) {
     spec.bits = kManyBits;
@@ -87,16 +91,30 @@ std::vector<double> share_out(std::span<const ErrorShare> shares, double slope) 
   return errors;
 }
 
-std::vector<double> share_by_size(std::span<const ErrorShare> shares, double target) {
+void assume_sensitivities(std::span<ErrorShare> shares) {
   constexpr double kLeastShare = 0.25;
   std::int64_t greatest = 1;
   for (const ErrorShare& share : shares) greatest = std::max(greatest, share.elements);
-  std::vector<double> errors;
-  for (const ErrorShare& share : shares) {
-    const double part = static_cast<double>(share.elements) / static_cast<double>(greatest);
-    errors.push_back(target * std::max(std::sqrt(part), kLeastShare));
+  for (ErrorShare& share : shares) {
+    const auto elements = static_cast<double>(share.elements);
+    const double part = std::sqrt(elements / static_cast<double>(greatest));
+    const double error = std::max(part, kLeastShare);
+    share.sensitivity = elements / (error * error);
   }
-  return errors;
 }
+
+quant::WeightSpec with_error(const Tensor& weight, const quant::WeightSpec& wanted, double error,
+                             int threads) {
+  constexpr double kMissed = 1.1;
+  quant::WeightSpec spec = stepped(wanted);
+  const quant::QuantWeight finest = quant::quantize_weight(weight, spec, threads);
+  spec.step = error * std::sqrt(12.0) * root_mean_square(finest);
+  // Channels that reach further than 127 steps have coarser grids of their own.
+  const quant::QuantWeight made = quant::quantize_weight(weight, spec, threads);
+  if (made.relative_error() > kMissed * error) spec.bits = kManyBits;
+  return spec;
+}
+
+double fixed_width(double error) { return std::clamp(std::log2(2 / error), 2.0, 16.0); }
 
 }  // namespace quench::tune

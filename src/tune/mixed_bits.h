@@ -2,6 +2,7 @@
 // As many bits for each weight as its error allows.
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -19,7 +20,7 @@ quant::WeightSpec with_bits(quant::WeightSpec wanted, int bits);
 
 /// The relative error of a weight at each width that mixed bits choose from.
 struct WidthErrors {
-  static constexpr int kWidths[] = {2, 3, 4, 5, 6, 7, 8, 10, 12, 16};
+  static constexpr std::array kWidths = {2, 3, 4, 5, 6, 7, 8, 10, 12, 16};
   std::vector<double> errors;  ///< by place in kWidths
   /// The fewest bits whose error is not above `target`; 16 when there are none.
   int fewest(double target) const;
@@ -36,8 +37,17 @@ struct ErrorShare {
 /// square goes with elements / sensitivity. `slope` is the price of a bit.
 std::vector<double> share_out(std::span<const ErrorShare> shares, double slope);
 
-/// Without a sensitivity: the greatest weight may have `target`, smaller ones less, because bits
-/// cost little there.
-std::vector<double> share_by_size(std::span<const ErrorShare> shares, double target);
+/// Sensitivities where none can be measured: the greatest weight may have the most error, smaller
+/// ones less, because bits cost little there.
+void assume_sensitivities(std::span<ErrorShare> shares);
+
+/// What is asked of a weight whose error is to be about `error`: one step for all channels, as
+/// entropy coding likes it. Integers of 8 bits, of 16 where 8 would miss the error.
+quant::WeightSpec with_error(const Tensor& weight, const quant::WeightSpec& wanted, double error,
+                             int threads);
+
+/// The width of fixed grids at which a weight that is normally distributed, out to 3.5 standard
+/// deviations, has this relative error: log2(2 / error), not always whole.
+double fixed_width(double error);
 
 }  // namespace quench::tune

@@ -37,7 +37,8 @@ class WeightTest(harness.CliTest):
         self.assertGreater(last, 0.99999)
 
     def test_no_data_no_engine(self):
-        """Without data nothing is run: a folder without the engine does."""
+        """Without data nothing must be run: a folder without the engine does, and mixed bits say that
+        they were chosen without it."""
         folder = self.dir / "bare"
         folder.mkdir()
         for name in ("quench", "libquench.so.0"):
@@ -47,6 +48,7 @@ class WeightTest(harness.CliTest):
                 report = self.weights("--bits", bits)
                 self.assertEqual(report["outputs"], [])
                 self.assertEqual(report["judged_samples"], 0)
+                self.assertEqual(len(report["warnings"]), 1 if bits == "0" else 0)
             self.run_quench("quantize", "model.onnx", "-o", "d.onnx", "--type", "dynamic")
             self.run_quench("pack", "w.onnx", "-o", "w.qnch")
             self.run_quench("unpack", "w.qnch", "-o", "w.onnx")
@@ -110,12 +112,27 @@ class WeightTest(harness.CliTest):
         self.assertEqual(report["judged_samples"], 4)
         self.check_refused("GPTQ needs samples", "--type", "weight", "--gptq")
 
-    def test_mixed_bits_meet_their_error(self):
-        report = self.weights("--bits", "0", "--init-scale", "0.05")
-        for each in report["weights"]:
-            self.assertLessEqual(each["error"], 0.05)
-            self.assertLess(each["bits"], 8)
+    def test_mixed_bits_fill_the_size_of_fixed_ones(self):
+        def packed(*words):
+            self.weights(*words)
+            return self.run_json("pack", "w.onnx", "-o", "w.qnch")["bytes"], self.near("w.qnch")
+        fixed = packed("--bits", "7")
+        sizes = [packed("--bits", "0", "--init-scale", scale)
+                 for scale in ("0.1", "0.02", "0.004")]
+        self.assertLess(sizes[0][0], sizes[1][0])
+        self.assertLess(sizes[1][0], sizes[2][0])
+        self.assertLess(sizes[0][1], sizes[1][1])
+        self.assertLess(sizes[1][1], sizes[2][1])
+        self.assertLessEqual(sizes[1][0], fixed[0])
         self.assertIn("quench.weights", (self.dir / "w.onnx").read_bytes().decode("latin-1"))
+
+    def test_mixed_bits_by_data(self):
+        report = self.weights("--bits", "0", "--data", "images.npy")
+        self.assertEqual(report["warnings"], [])
+        self.assertGreater(report["outputs"][0]["cosine"], 0.999)
+        self.assertEqual({each["method"] for each in report["weights"]}, {"step"})
+        self.check_refused("no_such.npy", "--type", "weight", "--bits", "0", "--data",
+                           "no_such.npy", expect=3)
 
     def test_mixed_bits_keep_a_cosine_or_a_size(self):
         report = self.weights("--bits", "0", "--auto-tune", "--target-cosine", "0.99")

@@ -167,6 +167,37 @@ TEST(MixedBits, StepMeetsItsErrorClosely) {
   }
 }
 
+TEST(MixedBits, ErrorIsHadAtOnceInAsManyBitsAsItNeeds) {
+  const Tensor weight = noise({64, 64}, 4);
+  for (const double target : {0.0005, 0.02, 0.1}) {
+    const quant::WeightSpec spec = with_error(weight, {.axis = 0}, target, 1);
+    EXPECT_NEAR(quant::quantize_weight(weight, spec, 1).relative_error(), target, 0.1 * target);
+    EXPECT_EQ(spec.bits, target < 0.01 ? 16 : 8);
+  }
+}
+
+TEST(MixedBits, AssumedSensitivitiesSpareSmallWeights) {
+  std::vector<ErrorShare> shares = {{.elements = 1600}, {.elements = 100000}, {.elements = 25000}};
+  assume_sensitivities(shares);
+  const std::vector<double> errors = share_out(shares, 1e-4);
+  EXPECT_NEAR(errors[1], 0.01, 1e-9);
+  EXPECT_NEAR(errors[0], 0.0025, 1e-9);
+  EXPECT_NEAR(errors[2], 0.005, 1e-9);
+}
+
+TEST(MixedBits, FixedWidthIsThatOfNormalWeights) {
+  const Tensor weight = noise({16, 2048}, 9);
+  const double width = fixed_width(0.02);
+  EXPECT_LT(width, 7);
+  const auto error = [&](int bits) {
+    return quant::quantize_weight(weight, {.bits = bits, .axis = 0}, 1).relative_error();
+  };
+  EXPECT_LT(error(7), 0.02);
+  EXPECT_GT(error(6), 0.02);
+  EXPECT_DOUBLE_EQ(fixed_width(0.999), 2);
+  EXPECT_DOUBLE_EQ(fixed_width(1e-9), 16);
+}
+
 TEST(MixedBits, SensitiveWeightsGetLessError) {
   const std::vector<ErrorShare> shares = {{.elements = 1000, .sensitivity = 1},
                                           {.elements = 1000, .sensitivity = 100},
