@@ -95,7 +95,7 @@ constexpr std::array<Kind, 6> kKinds = {{{"operators", list_operators},
                                          {"dtypes", list_dtypes}}};
 
 Listing make_listing(const std::string& kind) {
-  const auto found =
+  const auto* const found =
       std::ranges::find_if(kKinds, [&](const Kind& each) { return each.name == kind; });
   return found->list();
 }

@@ -75,7 +75,7 @@ int report_parse_error(CLI::App& root, const CLI::ParseError& error) {
   // Zero means that help or the version was asked for; the parser knows how to print them.
   if (error.get_exit_code() == 0) return root.exit(error);
   const auto what = [&]() -> std::string {
-    if (const std::string part = missing_part(app); !part.empty()) return part;
+    if (std::string part = missing_part(app); !part.empty()) return part;
     const std::string flag = first_unknown_flag(root);
     if (flag.empty()) return error.what();
     return fmt::format("there is no flag '{}'{}", flag, did_you_mean(flag, flag_names(app)));
