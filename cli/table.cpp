@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -62,10 +63,10 @@ void print(std::string_view text) {
 }
 
 std::string human_bytes(std::int64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
-  double value = static_cast<double>(bytes);
+  constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
+  auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
-  while (value >= 999.5 && unit + 1 < std::size(kUnits)) {
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
     value /= 1000;
     ++unit;
   }

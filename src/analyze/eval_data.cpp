@@ -85,7 +85,9 @@ std::shared_ptr<EvalBatch> EvalData::read(std::int64_t index) {
   const int threads = source_->concurrent() ? context_.num_threads() : 1;
   parallel_for(result->samples, threads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      samples[static_cast<std::size_t>(i)] = source_->read(first + i);
+      const std::int64_t place = first + i;
+      samples[static_cast<std::size_t>(i)] =
+          source_->read(order_.empty() ? place : order_[static_cast<std::size_t>(place)]);
     }
   });
   for (std::int64_t i = 0; i < result->rows; ++i) {
@@ -99,6 +101,12 @@ std::shared_ptr<EvalBatch> EvalData::read(std::int64_t index) {
     result->inputs[name] = joined(samples, name);
   }
   return result;
+}
+
+void EvalData::set_order(std::vector<std::int64_t> order) {
+  order_ = std::move(order);
+  kept_.clear();
+  kept_bytes_ = 0;
 }
 
 std::shared_ptr<const EvalBatch> EvalData::batch(std::int64_t index) {

@@ -31,6 +31,8 @@ class EvalData {
   bool has_labels() const { return source_->has_labels(); }
   std::int64_t batches() const;
   std::int64_t batch_size() const noexcept { return batch_; }
+  /// From now on batches hold the samples in this order.
+  void set_order(std::vector<std::int64_t> order);
   std::shared_ptr<const EvalBatch> batch(std::int64_t index);
   /// A number that changes with the samples: taken from some of them, spread over all.
   std::uint64_t fingerprint();
@@ -44,6 +46,7 @@ class EvalData {
   const Context& context_;
   std::size_t kept_bytes_ = 0;
   std::map<std::int64_t, std::shared_ptr<const EvalBatch>> kept_;
+  std::vector<std::int64_t> order_;  ///< empty: as they come
 };
 
 /// FNV-1a, for fingerprints.

@@ -24,10 +24,11 @@ Confidence wilson(double percent, std::int64_t samples) {
 namespace analyze {
 namespace {
 
-/// A step whose value is known, or was guessed from a part of the samples.
+/// A step that was judged.
 struct Known {
   std::size_t step = 0;
-  double lack = 0;  ///< how far it is from enough; not above 0 where it is
+  double lack = 0;    ///< how far it is from enough; not above 0 where it is
+  bool whole = true;  ///< by all samples; otherwise it lacks more than that
 };
 
 /// The search's state: what was asked, and the best that was found.
@@ -41,7 +42,8 @@ class Searcher {
     Known high{.step = ladder_.last(), .lack = lack(goal_.float_value)};
     int same_side = 0;  // answers in a row that moved the same end
     while (high.step - low.step > 1 && affordable(middle(low, high), 3)) {
-      const Known next = look(std::abs(same_side) < 2 ? between(low, high) : middle(low, high));
+      const bool lines_help = low.whole && high.whole && std::abs(same_side) < 2;
+      const Known next = look(lines_help ? between(low, high) : middle(low, high));
       const bool meets = next.lack <= 0;
       same_side = meets ? std::max(same_side, 0) + 1 : std::min(same_side, 0) - 1;
       (meets ? high : low) = next;
@@ -83,7 +85,9 @@ class Searcher {
     if (verdict.meets && verdict.whole) keep(ladder_.at(step), verdict.value, step);
     // A guess may lie on the other side by rounding: the answer counts.
     const double found = lack(verdict.value);
-    return {.step = step, .lack = verdict.meets ? std::min(found, 0.0) : std::max(found, 1e-9)};
+    return {.step = step,
+            .lack = verdict.meets ? std::min(found, 0.0) : std::max(found, 1e-9),
+            .whole = verdict.whole};
   }
 
   Verdict ask(const Choice& choice, Effort effort) {

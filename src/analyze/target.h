@@ -20,7 +20,7 @@ struct Verdict {
 
 /// How many samples a choice is judged by.
 enum class Effort {
-  Clear,  ///< until the answer is clear; the value is then a guess from those that were seen
+  Clear,  ///< until the answer is clear; the value is then the most that was still possible
   All,
 };
 using Judge = std::function<Verdict(const Choice& choice, Effort effort)>;

@@ -2,8 +2,9 @@
 // Judging by samples, as many as it takes.
 #include "pipeline/jury.h"
 
-#include <cmath>
+#include <utility>
 
+#include "analyze/risk.h"
 #include "base/format.h"
 
 namespace quench {
@@ -14,11 +15,6 @@ using analyze::Effort;
 using analyze::SampleScore;
 using analyze::Verdict;
 
-/// Samples that a choice is judged by before the rest may be guessed.
-constexpr std::size_t kFirstLook = 16;
-/// Standard errors from the target at which the answer is clear: what passes is checked on all
-/// samples in the end, what fails costs at most a layer more.
-constexpr double kClear = 2.5;
 /// In dB: two runs of one model differ in the order of sums, no more.
 constexpr double kSame = 60;
 
@@ -26,7 +22,11 @@ constexpr double kSame = 60;
 
 Jury::Jury(Analysis& analysis, double at_least, const Context& context)
     : analysis_(analysis), at_least_(at_least), context_(context) {
-  if (analysis_.eval) return;
+  if (!analysis_.eval) run_float();
+}
+
+void Jury::run_float() {
+  float_scores_.clear();
   analyze::SensitivityJob job{.simulator = *analysis_.simulator,
                               .data = *analysis_.data,
                               .scorer = *analysis_.scorer,
@@ -80,45 +80,44 @@ Verdict Jury::judge_model(Model model, Effort effort) {
   }
   Session session(std::move(model), {}, context_);
   std::vector<SampleScore> scores;
+  const bool may_stop = effort == Effort::Clear && analysis_.scorer->is_share();
+  if (may_stop) sort_samples();
   const std::int64_t batches = analysis_.data->batches();
   for (std::int64_t i = 0; i < batches; ++i) {
     const auto batch = analysis_.data->batch(i);
     analysis_.scorer->add(*batch, session.run(batch->inputs, analysis_.scorer->outputs()),
                           expected_[static_cast<std::size_t>(i)], scores);
-    const bool may_stop = effort == Effort::Clear && analysis_.scorer->is_share();
-    if (!may_stop || scores.size() < kFirstLook || i + 1 == batches) continue;
-    const auto [value, spread] = guess(scores);
-    // What meets must be seen whole in the end: near the end it may as well be now.
-    const bool meets = value > at_least_;
-    if (std::abs(value - at_least_) <= spread ||
-        (meets && 2 * scores.size() > float_scores_.size()))
-      continue;
-    return {
-        .meets = meets,
-        .value = value,
-        .passes = static_cast<double>(scores.size()) / static_cast<double>(float_scores_.size()),
-        .whole = false};
+    const double best = best_possible(scores);
+    if (!may_stop || i + 1 == batches || enough(best)) continue;
+    const auto seen = static_cast<double>(scores.size());
+    return {.meets = false,
+            .value = best,
+            .passes = seen / static_cast<double>(float_scores_.size()),
+            .whole = false};
   }
   const double value = analysis_.scorer->value(scores);
   return {.meets = enough(value), .value = value};
 }
 
-/// Both models see the same samples, so the difference between them varies far less than either.
-Jury::Guess Jury::guess(const std::vector<SampleScore>& scores) const {
-  const auto seen = static_cast<double>(scores.size());
-  const auto all = static_cast<double>(float_scores_.size());
-  double sum = 0;
-  double squares = 0;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    const double difference = (scores[i].metric - float_scores_[i].metric) / 100;
-    sum += difference;
-    squares += difference * difference;
+void Jury::sort_samples() {
+  if (std::exchange(sorted_, true)) return;
+  std::vector<double> margins;
+  for (std::int64_t i = 0; i < analysis_.data->batches(); ++i) {
+    const auto batch = analysis_.data->batch(i);
+    const Tensor& output =
+        expected_[static_cast<std::size_t>(i)].at(analysis_.scorer->outputs()[0]);
+    for (std::int64_t sample = 0; sample < batch->samples; ++sample) {
+      margins.push_back(analyze::margin(analyze::row_of(output, sample, batch->rows)));
+    }
   }
-  const double mean = sum / seen;
-  // Samples that all agree still say nothing about one in so many; none is drawn twice.
-  const double variance = std::max(squares / seen - mean * mean, 1 / seen);
-  return {.value = analysis_.scorer->value(float_scores_) + 100 * mean,
-          .spread = 100 * kClear * std::sqrt(variance / seen * (1 - seen / all))};
+  analysis_.data->set_order(analyze::riskiest_first(float_scores_, margins));
+  run_float();
+}
+
+double Jury::best_possible(const std::vector<SampleScore>& seen) const {
+  double sum = 100.0 * static_cast<double>(float_scores_.size() - seen.size());
+  for (const SampleScore& each : seen) sum += each.metric;
+  return sum / static_cast<double>(float_scores_.size());
 }
 
 bool Jury::same_outputs(const Model& model, const Choice& choice) {

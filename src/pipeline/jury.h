@@ -22,12 +22,12 @@ class Jury {
   analyze::Verdict judge_file(const std::string& path, const analyze::Choice& choice, double known);
 
  private:
-  /// What the samples seen so far say about all of them, and how far off that may be.
-  struct Guess {
-    double value = 0;
-    double spread = 0;
-  };
-  Guess guess(const std::vector<analyze::SampleScore>& scores) const;
+  /// What the float model gives.
+  void run_float();
+  /// Puts the samples first that tell a bad model soonest.
+  void sort_samples();
+  /// What a share comes to if every sample that was not seen yet is a hit.
+  double best_possible(const std::vector<analyze::SampleScore>& seen) const;
   analyze::Verdict judge_model(Model model, analyze::Effort effort);
   bool same_outputs(const Model& model, const analyze::Choice& choice);
 
@@ -37,6 +37,7 @@ class Jury {
   std::vector<TensorMap> expected_;  ///< outputs of the float model, batch by batch
   std::vector<analyze::SampleScore> float_scores_;
   std::int64_t asked_ = 0;
+  bool sorted_ = false;
 };
 
 }  // namespace quench
