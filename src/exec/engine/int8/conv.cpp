@@ -149,6 +149,7 @@ class IntegerConv {
 BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteGrid& source,
                                  const IntegerTail& tail, const SignedWeights& weights,
                                  const at::Tensor& bias) {
+  if (auto own = make_tiled_conv_function(attributes, source, tail, weights, bias)) return own;
   auto conv = std::make_shared<IntegerConv>(attributes, source, tail, weights, bias);
   return [conv](const at::Tensor& src) { return conv->convolve(src); };
 }
@@ -170,6 +171,7 @@ std::optional<Kernel> make_integer_conv(const OpContext& context) {
   if (!tail || !weights || weights->zero != 0) return std::nullopt;
   const at::Tensor bias = context.take_constant(8);
   if (auto own = make_integer_depthwise(*attributes, *source, *tail, *weights, bias)) return own;
+  if (auto own = make_tiled_conv(*attributes, *source, *tail, *weights, bias)) return own;
   auto conv = std::make_shared<IntegerConv>(*attributes, *source, std::move(*tail), *weights, bias);
   return Kernel([conv](Call& call) { (*conv)(call); });
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products whose first factor gets its scale and zero point while the model runs.
 #include <cmath>
+#include <limits>
 #include <mutex>
 
 #include "exec/engine/int8/bytes.h"
 #include "exec/engine/int8/layers.h"
+#include "exec/engine/int8/product.h"
 #include "exec/engine/int8/tail.h"
+#include "exec/engine/int8/tile.h"
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/kernels/quantize.h"
 #include "exec/engine/kernels/rows.h"
@@ -30,6 +33,12 @@ class DynamicLinear {
       : sums_(weights.sums), weight_zero_(weights.zero), tail_(std::move(tail)) {
     depth_ = weights.data.size(0);
     width_ = weights.data.size(1);
+    if (tail_ && weight_zero_ == 0 && can_sum_tiles() && depth_ <= kMaxTileSum &&
+        is_plain(tail_->fusion)) {
+      set_finish();
+      columns_.emplace(pack_matrix(weights.data, false));
+      return;
+    }
     weights_ = IntegerWeights(weights.data, {{depth_, width_}, memory::data_type::s8, Tag::ab});
     bias_ = at::zeros({width_}, at::kInt);
     scales_ = at::ones({width_}, at::kFloat);
@@ -47,6 +56,13 @@ class DynamicLinear {
     shape.back() = width_;
     at::Tensor dst = at::empty(shape, at::TensorOptions(tail_ ? at::kFloat : at::kInt));
     if (dst.numel() == 0) return dst;
+    if (columns_) {
+      const bool fits = residual.defined() && residual.sizes() == dst.sizes();
+      if (residual.defined() && !fits) return (*this)(given, scale, zero).add_(residual);
+      multiply_tiles(src, dst, residual.defined() ? residual.contiguous() : residual,
+                     {.scale = scale, .zero = zero, .type = src.scalar_type()});
+      return dst;
+    }
     prepare(scale, zero);
     if (residual.defined() && (residual.sizes() != dst.sizes() || !residual.is_contiguous())) {
       return (*this)(given, scale, zero).add_(residual);
@@ -65,6 +81,47 @@ class DynamicLinear {
   struct Rows {
     std::int64_t first, count;
   };
+
+  /// Activations that our own tiles know.
+  static bool is_plain(const Fusion& fusion) {
+    return fusion.activation.empty() || fusion.activation == "relu" || fusion.activation == "gelu";
+  }
+
+  void set_finish() {
+    const auto lanes = static_cast<std::size_t>(whole_lanes(width_));
+    finish_.real = true;
+    finish_.gelu = own_gelu();
+    finish_.most = std::numeric_limits<float>::infinity();
+    finish_.least = tail_->fusion.activation == "relu" ? 0.0F : -finish_.most;
+    finish_.scales.resize(lanes);
+    finish_.shifts.resize(lanes);
+    start_.resize(lanes);
+    if (!tail_->bias.defined()) return;
+    const float* bias = tail_->bias.data_ptr<float>();
+    const bool one = tail_->bias.numel() == 1;
+    for (std::int64_t i = 0; i < width_; ++i) {
+      finish_.shifts[static_cast<std::size_t>(i)] = bias[one ? 0 : i];
+    }
+  }
+
+  void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const at::Tensor& residual,
+                      const ByteGrid& grid) {
+    const auto zero = static_cast<std::int32_t>(grid.flipped_zero());
+    const float* each = tail_->scales.data_ptr<float>();
+    const std::size_t step = tail_->scales.numel() == 1 ? 0 : 1;
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      start_[i] = -zero * static_cast<std::int32_t>(sums_[i]);
+      finish_.scales[i] = each[i * step] * grid.scale;
+    }
+    const std::int64_t rows = src.numel() / depth_;
+    multiply_rows(*columns_, finish_,
+                  {.count = rows,
+                   .pieces = plain_rows(bytes_of(src), rows, columns_->form()),
+                   .flip = grid.type == at::kChar,
+                   .start = start_.data(),
+                   .residual = residual.defined() ? residual.data_ptr() : nullptr,
+                   .dst = dst.data_ptr()});
+  }
 
   bool own_gelu() const { return tail_ && tail_->fusion.activation == "gelu"; }
 
@@ -143,6 +200,11 @@ class DynamicLinear {
     return plan;
   }
 
+  static constexpr std::int64_t kMaxTileSum = 1 << 15;
+
+  std::optional<PackedColumns> columns_;  ///< for our own tiles, with what follows them
+  Finish finish_;
+  std::vector<std::int32_t> start_;
   std::vector<std::int64_t> sums_;
   std::int32_t weight_zero_;
   std::optional<RealTail> tail_;

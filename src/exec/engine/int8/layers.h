@@ -16,8 +16,16 @@ struct ByteGrid;
 std::optional<Kernel> make_integer_depthwise(const ConvAttributes& attributes,
                                              const ByteGrid& source, const IntegerTail& tail,
                                              const SignedWeights& weights, const at::Tensor& bias);
+/// A convolution by our own tiles, where they can.
+std::optional<Kernel> make_tiled_conv(const ConvAttributes& attributes, const ByteGrid& source,
+                                      const IntegerTail& tail, const SignedWeights& weights,
+                                      const at::Tensor& bias);
 /// A convolution without residual as a function of its source.
 using BytesFunction = std::function<at::Tensor(const at::Tensor& src)>;
+/// Empty where our own tiles cannot.
+BytesFunction make_tiled_conv_function(const ConvAttributes& attributes, const ByteGrid& source,
+                                       const IntegerTail& tail, const SignedWeights& weights,
+                                       const at::Tensor& bias);
 BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteGrid& source,
                                  const IntegerTail& tail, const SignedWeights& weights,
                                  const at::Tensor& bias);

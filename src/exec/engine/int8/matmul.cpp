@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of byte matrices: bias, activation and rounding in one primitive.
+#include "exec/engine/int8/bytes.h"
 #include "exec/engine/int8/layers.h"
+#include "exec/engine/int8/product.h"
 #include "exec/engine/int8/tail.h"
 #include "exec/engine/kernels/common.h"
 
@@ -83,6 +85,68 @@ class IntegerLinear {
   std::int32_t weight_zero_ = 0;
   at::Tensor bias_;
   PlanCache plans_;
+};
+
+/// The same by our own tiles.
+class TiledLinear {
+ public:
+  TiledLinear(const ByteGrid& source, const IntegerTail& tail, const at::Tensor& weights,
+              bool transposed, LayerNumbers numbers)
+      : source_(source),
+        type_(tail.type()),
+        real_(tail.real),
+        numbers_(std::move(numbers)),
+        columns_(pack_matrix(weights, transposed)) {}
+
+  void operator()(Call& call) const {
+    const at::Tensor& given = call.in(0);
+    const std::int64_t depth = columns_.form().length;
+    if (given.dim() < 1 || given.size(-1) != depth || given.scalar_type() != source_.type) {
+      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} columns",
+           c10::toString(given.scalar_type()), to_string(given.sizes().vec()), depth);
+    }
+    const at::Tensor src = given.contiguous();
+    Ints shape = src.sizes().vec();
+    shape.back() = columns_.columns();
+    at::Tensor residual;
+    if (numbers_.finish.add != AddBytes::None) {
+      if (call.in(9).sizes() != shape) {
+        fail(ErrorKind::BadData, "the residual has shape {}, but the result {}",
+             to_string(call.in(9).sizes().vec()), to_string(shape));
+      }
+      residual = call.in(9).contiguous();
+    }
+    const at::Tensor dst = new_tensor(shape, type_, at::MemoryFormat::Contiguous);
+    multiply(src, residual, dst);
+    call.set(0, type_ == at::kFloat && real_ != at::kFloat ? dst.to(real_) : dst);
+  }
+
+  at::Tensor rows(const at::Tensor& src) const {
+    const at::Tensor dst =
+        new_tensor({src.size(0), columns_.columns()}, type_, at::MemoryFormat::Contiguous);
+    multiply(src, {}, dst);
+    return dst;
+  }
+
+ private:
+  void multiply(const at::Tensor& src, const at::Tensor& residual, const at::Tensor& dst) const {
+    if (dst.numel() == 0) return;
+    const RowForm form = columns_.form();
+    const std::int64_t rows = src.numel() / form.length;
+    multiply_rows(columns_, numbers_.finish,
+                  {.count = rows,
+                   .pieces = plain_rows(bytes_of(src), rows, form),
+                   .flip = source_.type == at::kChar,
+                   .start = numbers_.start.data(),
+                   .residual = residual.defined() ? residual.data_ptr() : nullptr,
+                   .dst = dst.data_ptr()});
+  }
+
+  ByteGrid source_;
+  at::ScalarType type_;
+  at::ScalarType real_;
+  LayerNumbers numbers_;
+  PackedColumns columns_;
 };
 
 /// Two activations whose leading axes broadcast.
@@ -188,6 +252,11 @@ std::optional<Kernel> make_batched(const OpContext& context, const ByteGrid& sou
 
 RowsFunction make_integer_rows(const ByteGrid& source, const IntegerTail& tail,
                                const SignedWeights& weights, const at::Tensor& bias) {
+  if (auto numbers = layer_numbers(source, tail, weights, bias)) {
+    auto own =
+        std::make_shared<TiledLinear>(source, tail, weights.data, false, std::move(*numbers));
+    return [own](const at::Tensor& rows) { return own->rows(rows); };
+  }
   auto linear = std::make_shared<IntegerLinear>(source, tail, weights, false, bias);
   return [linear](const at::Tensor& rows) { return linear->rows(rows); };
 }
@@ -204,8 +273,14 @@ std::optional<Kernel> make_integer_matmul(const OpContext& context) {
   auto tail = take_tail(context, *source);
   const auto weights = take_weights(context, 3, 5, transposed ? 0 : 1);
   if (!tail || !weights) return std::nullopt;
-  auto kernel = std::make_shared<IntegerLinear>(*source, std::move(*tail), *weights, transposed,
-                                                context.take_constant(8));
+  const at::Tensor bias = context.take_constant(8);
+  if (auto numbers = layer_numbers(*source, *tail, *weights, bias)) {
+    auto own = std::make_shared<TiledLinear>(*source, *tail, weights->data, transposed,
+                                             std::move(*numbers));
+    return Kernel([own](Call& call) { (*own)(call); });
+  }
+  auto kernel =
+      std::make_shared<IntegerLinear>(*source, std::move(*tail), *weights, transposed, bias);
   return Kernel([kernel](Call& call) { (*kernel)(call); });
 }
 

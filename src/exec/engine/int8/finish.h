@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of the sums of a tile: bytes of a grid, or real numbers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "exec/engine/int8/loops.h"
+
+namespace quench::exec {
+
+/// How a second operand is added to bytes.
+enum class AddBytes {
+  None,
+  Once,  ///< before the only rounding
+  Twice  ///< after the sums were rounded to a grid of their own
+};
+
+/// A grid of bytes as registers want it: every field fills 32 bits, to be repeated.
+struct BytePattern {
+  std::int32_t zero = 0;  ///< 16 bits, twice
+  std::int32_t low = 0;   ///< flipped bytes, four times
+  std::int32_t high = -1;
+  std::int32_t flip = 0;
+
+  BytePattern() = default;
+  explicit BytePattern(const ByteStore& store);
+};
+
+/// Bytes that are added, in steps of the result: a flipped byte less `shift`, times `scale`.
+struct AddedBytes {
+  float scale = 0;
+  float shift = 0;
+  std::int32_t flip = 0;
+};
+
+/// The bounds of a first rounding, less its zero point, and its step in steps of the result.
+struct MiddleGrid {
+  float low = 0;
+  float high = 0;
+  float scale = 1;
+};
+
+/// Everything behind the sums of a layer. Vectors have a whole number of sixteen elements.
+struct Finish {
+  std::vector<float> scales;  ///< what a step of a sum is worth, in steps of the result
+  std::vector<float> shifts;  ///< added to that
+  float slope = 1;            ///< of what is negative
+  bool real = false;          ///< the result is real numbers
+  bool gelu = false;          ///< of real numbers
+  float least = 0;            ///< bounds of real numbers
+  float most = 0;
+  BytePattern out;  ///< of bytes
+  AddBytes add = AddBytes::None;
+  AddedBytes residual;
+  MiddleGrid middle;
+
+  /// Whether the sums only have to be scaled, rounded and stored as bytes.
+  bool plain() const noexcept { return !real && add == AddBytes::None && slope == 1; }
+};
+
+/// Where a tile's sums are and where they go: `rows` times `width` * 16 columns, of which the
+/// result has `columns` from `column` on.
+struct FinishedTile {
+  const std::int32_t* sums = nullptr;
+  int width = 0;
+  int rows = 0;
+  std::int64_t column = 0;
+  std::int64_t columns = 0;
+  std::int64_t stride = 0;         ///< elements from row to row of result and residual
+  const void* residual = nullptr;  ///< the first row's, bytes or floats; null where there is none
+  void* dst = nullptr;             ///< the first row's first column
+};
+
+/// For processors where `can_sum_tiles`.
+void finish_tile(const Finish& finish, const FinishedTile& tile);
+
+}  // namespace quench::exec

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packs weights for tiles, cuts products into tiles and shares them between threads.
+#include "exec/engine/int8/product.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/file.h"
+#include "exec/engine/int8/bytes.h"
+#include "exec/engine/int8/tile.h"
+
+namespace quench::exec {
+namespace {
+
+constexpr int kMaxTileSums = 24 * 16;
+/// Rows may be put together by copies of whole registers.
+constexpr std::int64_t kScratchSlack = 64;
+
+std::int64_t rounded_up(std::int64_t count, std::int64_t unit) {
+  return (count + unit - 1) / unit * unit;
+}
+
+/// The columns of a panel, group by group.
+struct Packer {
+  const std::int8_t* data;
+  std::int64_t columns;
+  std::int64_t stride;
+  const std::int64_t* places;
+  RowForm form;
+
+  void operator()(const PackedColumns::Panel& panel, std::int8_t* dst) const {
+    const std::int64_t first = kTileColumns * panel.first;
+    const std::int64_t count = kTileColumns * panel.width;
+    for (std::int64_t run = 0; run < form.runs; ++run) {
+      for (std::int64_t at = 0; at < form.padded(); at += kTileDepth) {
+        const std::int64_t there = std::min(kTileDepth, form.length - at);
+        pack_group(places + run * form.length + at, there, first, std::min(count, columns - first),
+                   dst);
+        dst += kTileDepth * count;
+      }
+    }
+  }
+
+ private:
+  void pack_group(const std::int64_t* at, std::int64_t there, std::int64_t first,
+                  std::int64_t count, std::int8_t* dst) const {
+    for (std::int64_t i = 0; i < there; ++i) {
+      const std::int8_t* from = data + first * stride + at[i];
+      for (std::int64_t n = 0; n < count; ++n) dst[kTileDepth * n + i] = from[n * stride];
+    }
+  }
+};
+
+/// What one thread does: some of the rows and some of the panels.
+struct Share {
+  std::int64_t first_row, rows;
+  std::size_t first_panel, last_panel;
+};
+
+class Worker {
+ public:
+  Worker(const PackedColumns& columns, const Finish& finish, const ProductRows& rows)
+      : columns_(columns), finish_(finish), rows_(rows) {}
+
+  void operator()(const Share& share) const {
+    const RowForm form = columns_.form();
+    const std::int64_t block = rows_a_block(form);
+    thread_local std::vector<const std::uint8_t*> pieces;
+    thread_local std::vector<std::uint8_t> scratch;
+    pieces.resize(static_cast<std::size_t>(form.runs * block));
+    scratch.resize(static_cast<std::size_t>(form.runs * block * form.padded() + kScratchSlack));
+    const std::int64_t stop = share.first_row + share.rows;
+    for (std::int64_t first = share.first_row; first < stop; first += block) {
+      const std::int64_t count = std::min(block, stop - first);
+      rows_.pieces(first, count, pieces.data(), scratch.data());
+      for (std::size_t i = share.first_panel; i < share.last_panel; ++i) {
+        multiply(columns_.panels()[i], pieces.data(), first, count);
+      }
+    }
+  }
+
+ private:
+  /// Rows that stay in the cache while all panels pass by.
+  static std::int64_t rows_a_block(RowForm form) {
+    constexpr std::int64_t kCache = 128 << 10;
+    constexpr std::int64_t kUnit = 24;
+    const std::int64_t fit = kCache / (form.runs * form.padded());
+    return std::clamp<std::int64_t>(fit / kUnit * kUnit, kUnit, 4 * kUnit);
+  }
+
+  void multiply(const PackedColumns::Panel& panel, const std::uint8_t* const* pieces,
+                std::int64_t first, std::int64_t count) const {
+    const RowForm form = columns_.form();
+    Tile tile{.pieces = pieces,
+              .stride = count,
+              .runs = form.runs,
+              .groups = form.groups(),
+              .weights = panel.weights,
+              .start = rows_.start + kTileColumns * panel.first};
+    // Tiles of nearly the same height: `high` of them have one row more.
+    const std::int64_t tiles = (count + tile_rows(panel.width) - 1) / tile_rows(panel.width);
+    const int rows = static_cast<int>(count / tiles);
+    const std::int64_t high = count % tiles;
+    if (high > 0) multiply(tile, panel, {.first = first, .tiles = high, .rows = rows + 1});
+    const std::int64_t done = high * (rows + 1);
+    tile.pieces += done;
+    multiply(tile, panel, {.first = first + done, .tiles = tiles - high, .rows = rows});
+  }
+
+  struct Tiles {
+    std::int64_t first;  ///< row
+    std::int64_t tiles;
+    int rows;  ///< of each
+  };
+
+  void multiply(Tile& tile, const PackedColumns::Panel& panel, Tiles tiles) const {
+    const std::int64_t column = kTileColumns * panel.first;
+    const std::int64_t stride = columns_.columns();
+    if (finish_.plain()) {
+      sum_tiles(tile,
+                {.finish = &finish_,
+                 .column = column,
+                 .columns = stride - column,
+                 .stride = stride,
+                 .dst = static_cast<std::uint8_t*>(rows_.dst) + tiles.first * stride + column,
+                 .tiles = tiles.tiles},
+                panel.width, tiles.rows, rows_.flip);
+      return;
+    }
+    alignas(64) std::int32_t sums[kMaxTileSums];
+    const std::int64_t size = finish_.real ? sizeof(float) : 1;
+    tile.sums = sums;
+    FinishedTile finished{.sums = sums,
+                          .width = panel.width,
+                          .rows = tiles.rows,
+                          .column = column,
+                          .columns = stride - column,
+                          .stride = stride};
+    const std::uint8_t* const* pieces = tile.pieces;
+    for (std::int64_t i = 0; i < tiles.tiles; ++i) {
+      sum_tile(tile, panel.width, tiles.rows, rows_.flip);
+      const std::int64_t offset = ((tiles.first + i * tiles.rows) * stride + column) * size;
+      finished.dst = static_cast<std::uint8_t*>(rows_.dst) + offset;
+      if (rows_.residual != nullptr) {
+        finished.residual = static_cast<const std::uint8_t*>(rows_.residual) + offset;
+      }
+      finish_tile(finish_, finished);
+      tile.pieces += tiles.rows;
+    }
+    tile.pieces = pieces;
+  }
+
+  const PackedColumns& columns_;
+  const Finish& finish_;
+  const ProductRows& rows_;
+};
+
+/// How much longer the longest of equal shares takes than an even one.
+double imbalance(std::int64_t units, std::int64_t threads) {
+  const auto longest = static_cast<double>((units + threads - 1) / threads);
+  return longest * static_cast<double>(threads) / static_cast<double>(units);
+}
+
+/// Whether threads share the columns: large weights are then read once.
+bool shares_columns(const PackedColumns& columns, std::int64_t rows, std::int64_t threads) {
+  constexpr std::int64_t kLarge = 512 << 10;
+  constexpr std::int64_t kRowsATile = 6;
+  const RowForm form = columns.form();
+  const double by_rows = imbalance(rounded_up(rows, kRowsATile) / kRowsATile, threads);
+  const double by_columns = imbalance(std::ssize(columns.panels()), threads);
+  const bool large = form.runs * form.padded() * columns.columns() > kLarge;
+  constexpr double kWorth = 1.05;
+  return large ? by_columns <= by_rows * kWorth : by_columns * kWorth < by_rows;
+}
+
+/// Multiplications that are worth a second thread.
+bool worth_sharing(const PackedColumns& columns, std::int64_t rows) {
+  constexpr std::int64_t kWorth = 1 << 19;
+  constexpr std::int64_t kFinishing = 16;
+  const RowForm form = columns.form();
+  return rows * columns.columns() * (form.runs * form.padded() + kFinishing) >= kWorth;
+}
+
+bool is_known(const Fusion& fusion, bool real) {
+  const std::string& name = fusion.activation;
+  return name.empty() || name == "relu" || name == "clip" || name == "leaky_relu" ||
+         (real && name == "gelu");
+}
+
+std::int32_t repeated(std::uint8_t byte) { return static_cast<std::int32_t>(0x01010101U * byte); }
+
+AddedBytes added_bytes(const ByteGrid& grid, float step) {
+  return {.scale = grid.scale / step, .shift = grid.flipped_zero(), .flip = repeated(grid.flip())};
+}
+
+void set_activation(Finish& finish, const Fusion& fusion) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  finish.least = fusion.activation == "relu" ? 0.0F : -kInfinity;
+  finish.most = kInfinity;
+  if (fusion.activation == "clip") {
+    finish.least = fusion.alpha;
+    finish.most = fusion.beta;
+  }
+  if (fusion.activation == "leaky_relu") finish.slope = fusion.alpha;
+  finish.gelu = fusion.activation == "gelu";
+}
+
+}  // namespace
+
+BytePattern::BytePattern(const ByteStore& store)
+    : zero(static_cast<std::int32_t>(0x00010001U * static_cast<std::uint32_t>(store.zero))),
+      low(repeated(static_cast<std::uint8_t>(store.low))),
+      high(repeated(static_cast<std::uint8_t>(store.high))),
+      flip(repeated(store.flip)) {}
+
+PackedColumns::PackedColumns(const std::int8_t* data, std::int64_t columns, std::int64_t stride,
+                             const std::vector<std::int64_t>& places, RowForm form)
+    : columns_(columns), form_(form) {
+  const std::int64_t units = whole_lanes(columns) / kTileColumns;
+  const std::int64_t count = (units + kMaxTileWidth - 1) / kMaxTileWidth;
+  const std::int64_t unit_size = form.runs * form.padded() * kTileColumns;
+  packed_ = at::zeros({units * unit_size}, at::kChar);
+  auto* packed = packed_.data_ptr<std::int8_t>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t first = i * units / count;
+    panels_.push_back({.first = first,
+                       .width = static_cast<int>((i + 1) * units / count - first),
+                       .weights = packed + first * unit_size});
+  }
+  const Packer packer{data, columns, stride, places.data(), form};
+  constexpr std::int64_t kGrain = 1 << 16;
+  const std::int64_t grain = std::max<std::int64_t>(kGrain / (kMaxTileWidth * unit_size), 1);
+  at::parallel_for(0, count, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) {
+      const Panel& panel = panels_[static_cast<std::size_t>(i)];
+      packer(panel, packed + panel.first * unit_size);
+    }
+  });
+}
+
+void multiply_rows(const PackedColumns& columns, const Finish& finish, const ProductRows& rows) {
+  const Worker work(columns, finish, rows);
+  const auto panels = columns.panels().size();
+  const std::int64_t threads = worth_sharing(columns, rows.count) ? at::get_num_threads() : 1;
+  if (threads == 1) return work({0, rows.count, 0, panels});
+  const bool by_columns = shares_columns(columns, rows.count, threads);
+  at::parallel_for(0, threads, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) {
+      const auto part = [&](std::int64_t whole) {
+        return std::pair(i * whole / threads, (i + 1) * whole / threads);
+      };
+      if (by_columns) {
+        const auto cut = part(static_cast<std::int64_t>(panels));
+        work({0, rows.count, static_cast<std::size_t>(cut.first),
+              static_cast<std::size_t>(cut.second)});
+      } else {
+        const auto cut = part(rows.count);
+        work({cut.first, cut.second - cut.first, 0, panels});
+      }
+    }
+  });
+}
+
+PiecesFunction plain_rows(const std::uint8_t* src, std::int64_t rows, RowForm form) {
+  return [=](std::int64_t first, std::int64_t count, const std::uint8_t** pieces,
+             std::uint8_t* scratch) {
+    const std::uint8_t* end = src + rows * form.length;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::uint8_t* row = src + (first + i) * form.length;
+      if (end - row < form.padded()) {
+        std::memcpy(scratch, row, static_cast<std::size_t>(form.length));
+        row = scratch;
+        scratch += form.padded();
+      }
+      pieces[i] = row;
+    }
+  };
+}
+
+PackedColumns pack_matrix(const at::Tensor& weights, bool transposed) {
+  const std::int64_t depth = weights.size(transposed ? 1 : 0);
+  const std::int64_t width = weights.size(transposed ? 0 : 1);
+  std::vector<std::int64_t> places(static_cast<std::size_t>(depth));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    places[i] = static_cast<std::int64_t>(i) * (transposed ? 1 : width);
+  }
+  PackedColumns columns(weights.data_ptr<std::int8_t>(), width, transposed ? depth : 1, places,
+                        {.runs = 1, .length = depth});
+  release_pages({static_cast<const std::byte*>(weights.data_ptr()), weights.nbytes()});
+  return columns;
+}
+
+std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerTail& tail,
+                                          const SignedWeights& weights, const at::Tensor& bias) {
+  constexpr std::int64_t kMaxDepth = 1 << 15;  // sums stay below 2^30
+  const auto channels = static_cast<std::int64_t>(weights.sums.size());
+  const std::int64_t depth = channels == 0 ? 0 : weights.data.numel() / channels;
+  if (!can_sum_tiles() || weights.zero != 0 || depth == 0 || depth > kMaxDepth ||
+      !is_known(tail.fusion, !tail.out) || (!tail.out && tail.residual)) {
+    return std::nullopt;
+  }
+  LayerNumbers numbers;
+  Finish& finish = numbers.finish;
+  finish.real = !tail.out;
+  const float step = tail.out ? tail.out->scale : 1.0F;
+  if (tail.out) {
+    finish.out = BytePattern(
+        clamped_store(*tail.out, tail.fusion.activation, tail.fusion.alpha, tail.fusion.beta));
+  }
+  set_activation(finish, tail.fusion);
+  if (tail.residual) {
+    finish.add = AddBytes::Once;
+    finish.residual = added_bytes(*tail.residual, step);
+  }
+  const at::Tensor wide = bias.defined()
+                              ? bias.to(at::kDouble).reshape(-1).expand({channels}).contiguous()
+                              : at::zeros({channels}, at::kDouble);
+  const bool whole = !bias.defined() || bias.scalar_type() == at::kInt;
+  const auto lanes = static_cast<std::size_t>(whole_lanes(channels));
+  finish.scales.resize(lanes);
+  finish.shifts.resize(lanes);
+  numbers.start.resize(lanes);
+  const auto zero = static_cast<std::int64_t>(source.flipped_zero());
+  for (std::size_t c = 0; c < weights.sums.size(); ++c) {
+    const double given = wide.data_ptr<double>()[c];
+    const std::int64_t start =
+        (whole ? static_cast<std::int64_t>(given) : 0) - zero * weights.sums[c];
+    constexpr std::int64_t kMost = 1 << 30;
+    if (std::abs(start) > kMost) return std::nullopt;
+    numbers.start[c] = static_cast<std::int32_t>(start);
+    finish.scales[c] = tail.sum_scales[tail.sum_scales.size() == 1 ? 0 : c] / step;
+    if (!whole) finish.shifts[c] = static_cast<float>(given / static_cast<double>(step));
+    // Conversions to whole numbers have no room for more.
+    constexpr double kMaxProduct = 255.0 * 128.0;
+    const double sum =
+        std::abs(static_cast<double>(start)) + kMaxProduct * static_cast<double>(depth);
+    const double most = static_cast<double>(finish.scales[c]) * sum + std::abs(given / step) +
+                        256.0 * static_cast<double>(finish.residual.scale);
+    if (tail.out && !(most < static_cast<double>(kMost))) return std::nullopt;
+  }
+  return numbers;
+}
+
+}  // namespace quench::exec
