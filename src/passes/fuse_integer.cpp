@@ -98,12 +98,16 @@ void sweep(Rewriter& rewriter) {
     if (rewriter.alive(id)) cancel(rewriter, id);
   }
   using Rule = bool (*)(Rewriter&, NodeId);
-  for (const Rule rule : {integer_layer, integer_dynamic, integer_table, integer_arithmetic}) {
+  const auto apply = [&](Rule rule) {
     for (NodeId id = 0; id < rewriter.num_nodes(); ++id) {
       if (rewriter.alive(id)) rule(rewriter, id);
     }
+  };
+  for (const Rule rule : {integer_layer, integer_dynamic, integer_table, integer_arithmetic}) {
+    apply(rule);
   }
   remove_unread(rewriter);
+  apply(integer_residual);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 // ONNX has none) in the engine's own domain, where a layer may also have
 //   inputs 6 and 7 left out: its result is float, of the type in attribute `to`;
 //   inputs 9, 10, 11: a residual with its scale and zero point, added before the activation;
+//   inputs 12, 13: the grid on which it is rounded before the residual is added, after its
+//   activation; the sum has an activation of its own in attributes `sum_activation...`;
 //   attributes `activation`, `activation_alpha`, `activation_beta`.
 #pragma once
 
@@ -17,6 +19,8 @@ bool integer_layer(Rewriter& rewriter, NodeId id);
 bool integer_dynamic(Rewriter& rewriter, NodeId id);
 /// Add, Mul, Concat, averaging pools and Softmax between Q/DQ nodes.
 bool integer_arithmetic(Rewriter& rewriter, NodeId id);
+/// Takes a sum of bytes into the convolution that makes one of them, for each QLinearAdd `id`.
+bool integer_residual(Rewriter& rewriter, NodeId id);
 /// Functions of one value: a table of 256 entries, for each QuantizeLinear `id`.
 bool integer_table(Rewriter& rewriter, NodeId id);
 /// Operators that only move elements.

@@ -236,6 +236,24 @@ void residual(Maker& m) {
   m.finish(m.activated(sum), 0.03F);
 }
 
+/// The layer is rounded before the sum, which the layer's kernel makes too.
+void rounded_residual(Maker& m) {
+  const std::int64_t channels = 2 * m.pick(1, 40);
+  const Shape shape = {m.pick(1, 2), channels, 7, 6};
+  const std::string x = m.activation(shape);
+  const float scale = m.last_scale();
+  const std::int64_t groups = m.flip() ? 1 : 2;
+  const std::string w = m.weights({channels, channels / groups, 1, 1}, 0);
+  Node& node = m.node("Conv", {x, w, m.bias(channels, scale)});
+  const std::string product = m.last();
+  node.set("group", groups);
+  const std::string rounded = m.rounded(m.activated(product), 0.03F);
+  const std::string other = m.activation(shape);
+  const std::string sum = m.apply("Add", m.flip() ? std::vector<std::string>{rounded, other}
+                                                  : std::vector<std::string>{other, rounded});
+  m.finish(m.flip() ? m.apply("Relu", {sum}) : sum, 0.03F);
+}
+
 void conv_transpose(Maker& m) {
   const std::int64_t in = m.pick(1, 20);
   const std::int64_t out = m.pick(1, 20);
@@ -371,6 +389,7 @@ constexpr std::array kFamilies = {Family{"conv", conv},
                                   Family{"depthwise", depthwise},
                                   Family{"gate", gate},
                                   Family{"residual", residual},
+                                  Family{"rounded_residual", rounded_residual},
                                   Family{"conv_transpose", conv_transpose},
                                   Family{"gemm", gemm},
                                   Family{"matmul", matmul},
@@ -419,6 +438,21 @@ TEST_P(IntegerKernels, EqualTheDefinition) {
   }
   std::cout << GetParam().name << ": " << off_by_one << " of " << elements << " differ by one\n";
   EXPECT_LE(static_cast<double>(off_by_one), 0.001 * static_cast<double>(elements));
+}
+
+TEST(IntegerResidual, IsAddedByTheConvolution) {
+  if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr) GTEST_SKIP() << "no products of bytes";
+  Maker m(1, DType::Float32);
+  const std::string x = m.activation({1, 24, 7, 6});
+  const std::string w = m.weights({24, 24, 1, 1}, 0);
+  const std::string product = m.rounded(m.apply("Conv", {x, w}), 0.03F);
+  m.finish(m.apply("Relu", {m.apply("Add", {product, x})}), 0.03F);
+  std::vector<std::string> ran;
+  SessionOptions options;
+  options.on_step = [&](const StepTime& step) { ran.emplace_back(step.op_type); };
+  Session session(m.model(), options, kContext);
+  session.run(m.feeds());
+  EXPECT_EQ(ran, std::vector<std::string>{"QLinearConv"});
 }
 
 INSTANTIATE_TEST_SUITE_P(Contract, IntegerKernels, ::testing::ValuesIn(kFamilies),

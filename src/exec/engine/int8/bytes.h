@@ -42,6 +42,11 @@ inline ByteLoad byte_load(const ByteGrid& in, float step) {
 /// The same within the bounds that an activation ("relu", "clip" or none) leaves of the grid.
 ByteStore clamped_store(const ByteGrid& out, std::string_view activation, float low, float high);
 
+/// The sum of two byte tensors of the same shape, each on its grid.
+using ByteSumFunction = std::function<at::Tensor(const at::Tensor& a, const at::Tensor& b)>;
+ByteSumFunction make_byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out,
+                              const ByteStore& store);
+
 /// What becomes of each of the 256 bytes.
 class ByteTable {
  public:

@@ -144,6 +144,32 @@ class IntegerConv {
   PlanCache plans_;
 };
 
+/// A layer whose own result is rounded before the residual is added.
+Kernel with_sum(Kernel layer, const IntegerTail& tail) {
+  const ByteStore store =
+      clamped_store(*tail.out, tail.sum.activation, tail.sum.alpha, tail.sum.beta);
+  const ByteSumFunction sum = make_byte_sum(*tail.middle, *tail.residual, *tail.out, store);
+  return [run = std::move(layer.run), sum](Call& call) {
+    std::vector<at::Tensor> slots = {call.in(0), at::Tensor()};
+    const std::array<int, 1> in = {0};
+    const std::array<int, 1> out = {1};
+    Call alone(slots, in, out);
+    run(alone);
+    call.set(0, sum(slots[1], call.in(9)));
+  };
+}
+
+Kernel make_layer(const ConvAttributes& attributes, const ByteGrid& source, const IntegerTail& tail,
+                  const SignedWeights& weights, const at::Tensor& bias) {
+  if (auto own = make_integer_depthwise(attributes, source, tail, weights, bias)) return *own;
+  if (auto own = make_tiled_conv(attributes, source, tail, weights, bias)) return *own;
+  if (tail.middle) {
+    return with_sum(make_layer(attributes, source, until_middle(tail), weights, bias), tail);
+  }
+  auto conv = std::make_shared<IntegerConv>(attributes, source, tail, weights, bias);
+  return Kernel([conv](Call& call) { (*conv)(call); });
+}
+
 }  // namespace
 
 BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteGrid& source,
@@ -170,10 +196,7 @@ std::optional<Kernel> make_integer_conv(const OpContext& context) {
   const auto weights = take_weights(context, 3, 5, 0);
   if (!tail || !weights || weights->zero != 0) return std::nullopt;
   const at::Tensor bias = context.take_constant(8);
-  if (auto own = make_integer_depthwise(*attributes, *source, *tail, *weights, bias)) return own;
-  if (auto own = make_tiled_conv(*attributes, *source, *tail, *weights, bias)) return own;
-  auto conv = std::make_shared<IntegerConv>(*attributes, *source, std::move(*tail), *weights, bias);
-  return Kernel([conv](Call& call) { (*conv)(call); });
+  return make_layer(*attributes, *source, *tail, *weights, bias);
 }
 
 }  // namespace quench::exec

@@ -24,6 +24,14 @@ at::Tensor residual_of(const Call& call) {
   return shifted(call.in(9), call.in(11), 0) * call.in(10).to(at::kDouble).reshape({});
 }
 
+/// On the grid of inputs 12 and 13 and back.
+at::Tensor rounded_once(const Call& call, const at::Tensor& real) {
+  const at::Tensor scale = call.in(12).to(at::kDouble).reshape({});
+  const at::Tensor zero = call.has(13) ? call.in(13).reshape({}) : at::zeros({}, at::kByte);
+  const at::Tensor bytes = to_grid(at::round(real / scale), zero, zero.scalar_type());
+  return shifted(bytes, zero, 0) * scale;
+}
+
 }  // namespace
 
 Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t channel,
@@ -32,6 +40,10 @@ Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t cha
   fusion.activation = context.node.get_string("activation", "");
   fusion.alpha = context.node.get_float("activation_alpha", 0);
   fusion.beta = context.node.get_float("activation_beta", 0);
+  Fusion sum;
+  sum.activation = context.node.get_string("sum_activation", "");
+  sum.alpha = context.node.get_float("sum_activation_alpha", 0);
+  sum.beta = context.node.get_float("sum_activation_beta", 0);
   const auto to = static_cast<DType>(context.node.get_int("to", 1));
   const at::ScalarType real = to == DType::Float16    ? at::kHalf
                               : to == DType::BFloat16 ? at::kBFloat16
@@ -50,8 +62,9 @@ Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t cha
     if (call.has(8) && !whole) {
       result = result + beside(call.in(8).to(at::kDouble).reshape(-1), axis, rank);
     }
-    if (call.has(9)) result = result + residual_of(call);
+    if (call.has(9) && !call.has(12)) result = result + residual_of(call);
     result = apply(fusion, result, {});
+    if (call.has(12)) result = apply(sum, rounded_once(call, result) + residual_of(call), {});
     if (!call.has(6)) return call.set(0, result.to(real));
     const at::Tensor zero = call.has(7) ? call.in(7) : at::zeros({}, at::kByte);
     result = result / beside(call.in(6).to(at::kDouble), axis, rank);

@@ -194,6 +194,22 @@ AddedBytes added_bytes(const ByteGrid& grid, float step) {
   return {.scale = grid.scale / step, .shift = grid.flipped_zero(), .flip = repeated(grid.flip())};
 }
 
+ByteStore store_of(const ByteGrid& grid, const Fusion& fusion) {
+  return clamped_store(grid, fusion.activation, fusion.alpha, fusion.beta);
+}
+
+/// What rounds to bytes; `grid` is that of the first rounding.
+void set_bytes(Finish& finish, const IntegerTail& tail, const ByteGrid& grid) {
+  const ByteStore store = store_of(grid, tail.fusion);
+  finish.out = BytePattern(tail.middle ? store_of(*tail.out, tail.sum) : store);
+  if (!tail.residual) return;
+  finish.add = tail.middle ? AddBytes::Twice : AddBytes::Once;
+  finish.residual = added_bytes(*tail.residual, tail.out->scale);
+  finish.middle = {.low = store.low - store.zero,
+                   .high = store.high - store.zero,
+                   .scale = grid.scale / tail.out->scale};
+}
+
 void set_activation(Finish& finish, const Fusion& fusion) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   finish.least = fusion.activation == "relu" ? 0.0F : -kInfinity;
@@ -303,16 +319,11 @@ std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerT
   LayerNumbers numbers;
   Finish& finish = numbers.finish;
   finish.real = !tail.out;
-  const float step = tail.out ? tail.out->scale : 1.0F;
-  if (tail.out) {
-    finish.out = BytePattern(
-        clamped_store(*tail.out, tail.fusion.activation, tail.fusion.alpha, tail.fusion.beta));
-  }
+  // Sums are first counted in steps of the grid where they are rounded first.
+  const std::optional<ByteGrid>& grid = tail.middle ? tail.middle : tail.out;
+  const float step = grid ? grid->scale : 1.0F;
   set_activation(finish, tail.fusion);
-  if (tail.residual) {
-    finish.add = AddBytes::Once;
-    finish.residual = added_bytes(*tail.residual, step);
-  }
+  if (grid) set_bytes(finish, tail, *grid);
   const at::Tensor wide = bias.defined()
                               ? bias.to(at::kDouble).reshape(-1).expand({channels}).contiguous()
                               : at::zeros({channels}, at::kDouble);
@@ -336,7 +347,7 @@ std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerT
     const double sum =
         std::abs(static_cast<double>(start)) + kMaxProduct * static_cast<double>(depth);
     const double most = static_cast<double>(finish.scales[c]) * sum + std::abs(given / step) +
-                        256.0 * static_cast<double>(finish.residual.scale);
+                        256.0 * static_cast<double>(finish.residual.scale + finish.middle.scale);
     if (tail.out && !(most < static_cast<double>(kMost))) return std::nullopt;
   }
   return numbers;

@@ -20,6 +20,8 @@ constexpr std::size_t kOutZero = 7;
 constexpr std::size_t kResidual = 9;
 constexpr std::size_t kResidualScale = 10;
 constexpr std::size_t kResidualZero = 11;
+constexpr std::size_t kMiddleScale = 12;
+constexpr std::size_t kMiddleZero = 13;
 
 /// Whether saturation alone clips as the activation does.
 bool saturates_alike(const Fusion& fusion, const ByteGrid& out) {
@@ -87,6 +89,13 @@ std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& s
     tail.residual = take_grid(context, kResidualScale, kResidualZero);
     if (!tail.residual) return std::nullopt;
   }
+  if (context.has_input(kMiddleScale)) {
+    tail.middle = take_grid(context, kMiddleScale, kMiddleZero);
+    if (!tail.middle || !tail.out || !tail.residual) return std::nullopt;
+    tail.sum.activation = context.node.get_string("sum_activation", "");
+    tail.sum.alpha = context.node.get_float("sum_activation_alpha", 0);
+    tail.sum.beta = context.node.get_float("sum_activation_beta", 0);
+  }
   tail.fusion.activation = context.node.get_string("activation", "");
   tail.fusion.alpha = context.node.get_float("activation_alpha", 0);
   tail.fusion.beta = context.node.get_float("activation_beta", 0);
@@ -94,6 +103,13 @@ std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& s
   for (std::int64_t i = 0; i < wide.numel(); ++i) {
     tail.sum_scales.push_back(wide.data_ptr<float>()[i] * source.scale);
   }
+  return tail;
+}
+
+IntegerTail until_middle(IntegerTail tail) {
+  tail.out = tail.middle;
+  tail.residual.reset();
+  tail.middle.reset();
   return tail;
 }
 

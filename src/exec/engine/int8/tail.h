@@ -14,6 +14,9 @@ struct IntegerTail {
   at::ScalarType real = at::kFloat;  ///< their type
   std::optional<ByteGrid> residual;
   Fusion fusion;  ///< its activation
+  /// The grid on which the layer is rounded before the residual is added; nothing: it is not.
+  std::optional<ByteGrid> middle;
+  Fusion sum;  ///< the activation behind that sum: none, relu or clip
 
   at::ScalarType type() const { return out ? out->type : at::kFloat; }
 };
@@ -21,6 +24,8 @@ struct IntegerTail {
 /// The tail of a node with the inputs of QLinearConv (see passes/integer.h); nothing when a scale
 /// is not a constant. Takes the constants.
 std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source);
+/// The tail without what follows its first rounding.
+IntegerTail until_middle(IntegerTail tail);
 /// ONNX rounds before it adds the zero point. The sum of both has fewer bits to round by, and one
 /// result in 100,000 comes out a step off; but oneDNN cannot round first in every convolution.
 enum class Rounding { First, Last };
