@@ -88,6 +88,12 @@ DynamicWriter::Integers DynamicWriter::by_row(ValueId activation, std::vector<No
   const auto number = [&](const char* what, float value) {
     return graph_.add_constant(what, Tensor::scalar(value));
   };
+  if (const auto found = factors_.find(activation); found != factors_.end()) {
+    const auto count = static_cast<std::int64_t>(found->second.size());
+    const ValueId factors = graph_.add_constant(
+        name + "_factors", Tensor::of<float>({count}, std::span<const float>(found->second)));
+    activation = step("Mul", {activation, factors}, "balanced");
+  }
   std::vector<ValueId> reduced = {step("Abs", {activation}, "magnitude")};
   if (model_.opset() >= kAxesAreAnInput) {
     reduced.push_back(graph_.add_constant("row_axes", Tensor::of<std::int64_t>({1}, {-1})));

@@ -22,6 +22,11 @@ class DynamicWriter : public WeightWriter {
   /// share its integers.
   DynamicWriter(Model& model, ActivationGrids grids, const std::vector<plan::WeightSite>& products);
 
+  /// The activation, whose grids are of rows, is multiplied with a factor for each input before it
+  /// is quantised; the weights that read it are divided by them already.
+  void scale_inputs(ValueId activation, std::vector<float> factors) {
+    factors_[activation] = std::move(factors);
+  }
   /// `weight` holds int8 without zero points, laid out as `product_matrix`.
   void multiply(const std::vector<plan::WeightSite>& sites, const quant::QuantWeight& weight);
 
@@ -39,6 +44,7 @@ class DynamicWriter : public WeightWriter {
   ActivationGrids grids_;
   std::map<ValueId, NodeId> first_reader_;
   std::map<ValueId, Integers> quantized_;
+  std::map<ValueId, std::vector<float>> factors_;
 };
 
 }  // namespace quench::lower

@@ -4,6 +4,8 @@
 #include "lower/dynamic.h"
 
 #include <chrono>
+#include <map>
+#include <set>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -11,6 +13,7 @@
 #include "pipeline/memory.h"
 #include "pipeline/weight.h"
 #include "pipeline/weight_samples.h"
+#include "tune/balance_inputs.h"
 
 namespace quench {
 namespace {
@@ -77,6 +80,7 @@ class Job {
     const bool rows = options_.dynamic.quant_strategy == DynamicQuantOptions::Strategy::ACWL;
     lower::DynamicWriter writer(
         model_, rows ? lower::ActivationGrids::Row : lower::ActivationGrids::Layer, products);
+    if (rows) balance(all, writer);
     for (std::size_t i = 0; i < all.size(); ++i) {
       context_.check_cancelled();
       write(all[i], rows, writer);
@@ -93,13 +97,47 @@ class Job {
   }
 
  private:
+  ValueId activation(const plan::WeightSite& site) const {
+    return node_of(model_.graph, site).inputs[0];
+  }
+
+  /// Weights with one grid each suffer from rows of unlike ranges: their inputs can be scaled.
+  void balance(const std::vector<Readers>& all, lower::DynamicWriter& writer) {
+    std::map<ValueId, std::vector<std::vector<double>>> ranges;
+    std::set<ValueId> mixed;
+    for (const Readers& readers : all) {
+      const auto& sites = readers.products.sites;
+      for (const plan::WeightSite& site : sites) {
+        if (activation(site) != activation(sites.front())) {
+          mixed.insert({activation(site), activation(sites.front())});
+        }
+      }
+      if (sites.empty()) continue;
+      ranges[activation(sites.front())].push_back(
+          tune::row_ranges(lower::product_matrix(model_.graph, sites.front())));
+    }
+    for (const auto& [value, all_ranges] : ranges) {
+      if (mixed.contains(value)) continue;
+      std::vector<float> factors = tune::balance_inputs(all_ranges);
+      if (factors.empty()) continue;
+      factors_[value] = factors;
+      writer.scale_inputs(value, std::move(factors));
+    }
+  }
+
+  Tensor matrix_of(const plan::WeightSite& site) const {
+    const Tensor matrix = lower::product_matrix(model_.graph, site);
+    const auto found = factors_.find(activation(site));
+    return found == factors_.end() ? matrix : tune::divide_rows(matrix, found->second);
+  }
+
   void write(Readers& readers, bool rows, lower::DynamicWriter& writer) {
     const Graph& graph = model_.graph;
     // The float weight goes with its last reader: tables first would leave products none.
     if (!readers.products.sites.empty()) {
       const plan::WeightSite& site = readers.products.sites.front();
       readers.products.spec = {.bits = 8, .symmetric = true, .axis = rows ? -1 : 1};
-      const quant::QuantWeight weight = named(readers.products, lower::product_matrix(graph, site));
+      const quant::QuantWeight weight = named(readers.products, matrix_of(site));
       report_.weights.push_back(describe(graph, readers.products, weight));
       report_.integer_nodes += static_cast<std::int64_t>(readers.products.sites.size());
       writer.multiply(readers.products.sites, weight);
@@ -125,6 +163,7 @@ class Job {
   const QuantizeOptions& options_;
   const Context& context_;
   QuantizeReport& report_;
+  std::map<ValueId, std::vector<float>> factors_;  ///< of activations whose inputs are scaled
 };
 
 }  // namespace

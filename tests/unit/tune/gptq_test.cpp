@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "tune/balance_inputs.h"
 #include "tune/mixed_bits.h"
 
 namespace quench::tune {
@@ -205,6 +206,36 @@ TEST(MixedBits, SensitiveWeightsGetLessError) {
   const std::vector<double> errors = share_out(shares, 1e-6);
   EXPECT_NEAR(errors[0] / errors[1], 10, 1e-6);
   EXPECT_NEAR(errors[2] / errors[0], 10, 1e-6);
+}
+
+TEST(BalanceInputs, HalvesTheErrorOfOneGridAndKeepsTheProduct) {
+  Tensor weight = noise({64, 32}, 5);
+  const auto values = weight.mutable_data<float>();
+  for (std::size_t i = 0; i < 3 * 32; ++i) values[i] *= 20;
+  const std::vector<std::vector<double>> ranges = {row_ranges(weight)};
+  const std::vector<float> factors = balance_inputs(ranges);
+  ASSERT_EQ(factors.size(), 64U);
+  const Tensor divided = divide_rows(weight, factors);
+  const quant::WeightSpec spec{.bits = 8, .symmetric = true};
+  const Tensor before = quant::dequantize_weight(quant::quantize_weight(weight, spec, 1), 1);
+  const Tensor after = quant::dequantize_weight(quant::quantize_weight(divided, spec, 1), 1);
+  double plain = 0;
+  double balanced = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_NEAR(divided.data<float>()[i] * factors[i / 32], values[i], 1e-5F * std::abs(values[i]));
+    plain += std::pow(before.data<float>()[i] - values[i], 2);
+    balanced += std::pow(after.data<float>()[i] * factors[i / 32] - values[i], 2);
+  }
+  EXPECT_LT(balanced, 0.25 * plain);
+}
+
+TEST(BalanceInputs, LeavesRowsOfLikeRangesAndZerosAlone) {
+  const std::vector<std::vector<double>> like = {row_ranges(noise({64, 32}, 5))};
+  EXPECT_TRUE(balance_inputs(like).empty());
+  const std::vector<std::vector<double>> zeros = {
+      row_ranges(Tensor::zeros(DType::Float32, {4, 4}))};
+  EXPECT_TRUE(balance_inputs(zeros).empty());
+  EXPECT_TRUE(balance_inputs({}).empty());
 }
 
 }  // namespace
