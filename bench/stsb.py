@@ -24,6 +24,9 @@ import common
 PROGRAM = pathlib.Path(os.environ.get("QUENCH_BINARY", common.SOURCE / "build/release")) / "quench"
 MODEL = common.SHARED / "models/use_lite.onnx"
 DATA = common.SHARED / "data/stsb"
+# Sentences a run. Ranges of activations are those of a run: where engines differ by one rounding in
+# the one that decides a range, all its sentences see that.
+BATCH = 50
 FORMS = {
     "8 bit": ["--type", "weight", "--bits", "8"],
     "4 bit, groups of 64": ["--type", "weight", "--bits", "4", "--group-size", "64"],
@@ -55,16 +58,16 @@ def embed_theirs(path, feeds):
     run = session(path)
     rows = len(feeds["input_ids"])
     return np.concatenate([
-        run.run(None, {name: value[at:at + 500] for name, value in feeds.items()})[0]
-        for at in range(0, rows, 500)])  # as ours: ranges are those of a batch
+        run.run(None, {name: value[at:at + BATCH] for name, value in feeds.items()})[0]
+        for at in range(0, rows, BATCH)])  # as ours: ranges are those of a batch
 
 
 def embed_ours(path, feeds, folder):
     parts = []
-    for at in range(0, len(feeds["input_ids"]), 500):
+    for at in range(0, len(feeds["input_ids"]), BATCH):
         words = []
         for name, value in feeds.items():
-            np.save(folder / f"{name}.npy", value[at:at + 500])
+            np.save(folder / f"{name}.npy", value[at:at + BATCH])
             words += ["--input", f"{name}={folder / name}.npy"]
         common.run([PROGRAM, "run", path, *words, "-o", folder / "out", "--quiet"])
         parts.append(np.load(folder / "out/embedding.npy"))
