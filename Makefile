@@ -60,7 +60,7 @@ asan: deps-test  ## run the tests under AddressSanitizer and UBSan
 
 fuzz: deps-test deps-develop  ## run each fuzzing harness for FUZZ_SECONDS seconds
 	cmake --preset fuzz $(CMAKE_ARGS)
-	cmake --build --preset fuzz -j $(JOBS)
+	cmake --build --preset fuzz -j $(JOBS) --target quench_fuzzers
 	scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
 deps:
