@@ -344,6 +344,7 @@ void pool(Maker& m) {
   node.set("kernel_shape", Ints{3, 2});
   node.set("strides", Ints{2, 1});
   node.set("pads", Ints{1, 0, 1, 1});
+  if (kind == 1) node.set("count_include_pad", m.pick(0, 1));
   m.finish(y, 0.02F, kind == 2);
 }
 

@@ -5,7 +5,10 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "exec/engine/int8/loops.h"
 
@@ -180,32 +183,51 @@ QUENCH_VBMI void look_up(const std::uint8_t* table, const std::uint8_t* src, std
   for (; i < size; ++i) dst[i] = table[src[i]];
 }
 
-QUENCH_AVX512 void mul_rows(const std::uint8_t* a, const ByteLoad& load_a, const float* factors,
-                            const ByteStore& to, std::uint8_t* dst, const RowShape& shape) {
+/// Bytes one after the other, whose factors come round again after `period` of them, a whole number
+/// of sixteen.
+struct Stream {
+  std::int64_t size = 0;
+  std::int64_t period = 0;
+};
+
+QUENCH_AVX512 static void mul_stream(const std::uint8_t* a, const ByteLoad& load_a,
+                                     const float* factors, const ByteStore& to, std::uint8_t* dst,
+                                     Stream stream) {
   const Store by = registers(to);
   const __m128i flip = _mm_set1_epi8(static_cast<char>(load_a.flip));
   const __m512 shift = _mm512_set1_ps(load_a.shift);
   const __m512 scale = _mm512_set1_ps(load_a.scale);
-  const std::int64_t whole = shape.columns - shape.columns % 16;
-  const auto left = static_cast<std::size_t>(shape.columns - whole);
-  const auto last = static_cast<__mmask16>((1U << left) - 1);
-  for (std::int64_t row = 0; row < shape.rows; ++row) {
-    for (std::int64_t i = 0; i < whole; i += 16) {
-      const __m512 x = _mm512_sub_ps(load(read(a + i), flip), shift);
-      const __m512 product = _mm512_mul_ps(x, _mm512_loadu_ps(factors + i));
-      write(dst + i, store(_mm512_mul_ps(product, scale), by));
-    }
-    if (left != 0) {
-      std::uint8_t block[16] = {};
-      std::memcpy(block, a + whole, left);
-      const __m512 x = _mm512_sub_ps(load(read(block), flip), shift);
-      const __m512 product = _mm512_mul_ps(x, _mm512_maskz_loadu_ps(last, factors + whole));
-      write(block, store(_mm512_mul_ps(product, scale), by));
-      std::memcpy(dst + whole, block, left);
-    }
-    a += shape.columns;
-    dst += shape.columns;
+  std::int64_t at = 0;
+  const auto block = [&](const std::uint8_t* from, std::uint8_t* into)
+      __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) {
+    const __m512 x = _mm512_sub_ps(load(read(from), flip), shift);
+    const __m512 product = _mm512_mul_ps(x, _mm512_loadu_ps(factors + at));
+    write(into, store(_mm512_mul_ps(product, scale), by));
+  };
+  std::int64_t i = 0;
+  for (; i + 16 <= stream.size; i += 16) {
+    block(a + i, dst + i);
+    at += 16;
+    if (at == stream.period) at = 0;
   }
+  const auto left = static_cast<std::size_t>(stream.size - i);
+  if (left == 0) return;
+  std::uint8_t last[16] = {};
+  std::memcpy(last, a + i, left);
+  block(last, last);
+  std::memcpy(dst + i, last, left);
+}
+
+void mul_rows(const std::uint8_t* a, const ByteLoad& load_a, const float* factors,
+              const ByteStore& to, std::uint8_t* dst, const RowShape& shape) {
+  const std::int64_t size = shape.rows * shape.columns;
+  const std::int64_t period = std::lcm(shape.columns, std::int64_t{16});
+  if (period == shape.columns) return mul_stream(a, load_a, factors, to, dst, {size, period});
+  std::vector<float> repeated;
+  while (std::ssize(repeated) < std::min(period, size + 16)) {
+    repeated.insert(repeated.end(), factors, factors + shape.columns);
+  }
+  mul_stream(a, load_a, repeated.data(), to, dst, {size, period});
 }
 
 /// 32 columns at a time: sums of 256 bytes fit 16 bits.

@@ -213,8 +213,14 @@ class TiledConv {
     const at::Tensor residual = residual_for(shape, added);
     at::Tensor dst = new_tensor(shape, type_, kNhwc);
     if (dst.numel() == 0) return dst;
+    Ints pads = window_.pads_for(src.sizes().slice(2), {shape_[2], shape_[3]});
+    at::Tensor image = src;
+    if (is_worth_framing(src, pads)) {
+      image = framed(src, pads);
+      pads.assign(pads.size(), 0);
+    }
     ProductRows rows{.count = shape[0] * shape[2] * shape[3],
-                     .pieces = pieces(src, shape),
+                     .pieces = pieces(image, pads, shape),
                      .flip = source_.type == at::kChar,
                      .start = numbers_.start.data(),
                      .residual = residual.defined() ? residual.data_ptr() : nullptr,
@@ -233,8 +239,35 @@ class TiledConv {
     return added.contiguous(kNhwc);
   }
 
-  PiecesFunction pieces(const at::Tensor& src, const Ints& shape) const {
-    const Ints pads = window_.pads_for(src.sizes().slice(2), {shape_[2], shape_[3]});
+  /// In a small image many pixels lie at the border, where patches must be put together.
+  static bool is_worth_framing(const at::Tensor& src, const Ints& pads) {
+    constexpr std::int64_t kSmall = 1 << 14;
+    return src.numel() / src.size(0) <= kSmall &&
+           std::ranges::any_of(pads, [](auto each) { return each != 0; });
+  }
+
+  /// The image with its padding around it.
+  at::Tensor framed(const at::Tensor& src, const Ints& pads) const {
+    const std::int64_t height = src.size(2) + pads[0] + pads[2];
+    const std::int64_t width = src.size(3) + pads[1] + pads[3];
+    at::Tensor result =
+        new_tensor({src.size(0), src.size(1), height, width}, src.scalar_type(), kNhwc);
+    auto* to = mutable_bytes_of(result);
+    std::memset(to, zeros_[0], static_cast<std::size_t>(result.numel()));
+    const std::int64_t channels = src.size(1);
+    const std::int64_t line = src.size(3) * channels;
+    const auto* from = bytes_of(src);
+    for (std::int64_t n = 0; n < src.size(0); ++n) {
+      for (std::int64_t y = 0; y < src.size(2); ++y) {
+        std::memcpy(to + ((n * height + y + pads[0]) * width + pads[1]) * channels, from,
+                    static_cast<std::size_t>(line));
+        from += line;
+      }
+    }
+    return result;
+  }
+
+  PiecesFunction pieces(const at::Tensor& src, const Ints& pads, const Ints& shape) const {
     const bool one = shape_[2] == 1 && shape_[3] == 1 && shape[2] == src.size(2) &&
                      shape[3] == src.size(3) && pads[0] == 0 && pads[1] == 0;
     if (one)
