@@ -65,3 +65,23 @@ def print_table(titles, rows):
         print("  ".join(cells).rstrip())
         if number == 0:
             print("  ".join("-" * width for width in widths))
+
+
+def markdown_table(titles, rows):
+    lines = [titles, ["---"] * len(titles)] + rows
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def write_section(path, title, text):
+    """Puts `text` under the heading `# title` of a file, in place of what was there."""
+    old = path.read_text(encoding="utf-8") if path.exists() else ""
+    sections = [part for part in old.split("\n# ") if part]
+    made = f"{title}\n\n{text.rstrip()}\n"
+    names = [part.removeprefix("# ").split("\n", 1)[0] for part in sections]
+    sections = [part.removeprefix("# ").rstrip() + "\n" for part in sections]
+    if title in names:
+        sections[names.index(title)] = made
+    else:
+        sections.append(made)
+    path.write_text("# " + "\n# ".join(sections), encoding="utf-8")
+    print(f"written: {path}")

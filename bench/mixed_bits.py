@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packed mixed bits at init_scale=0.02 beside packed 7 bits: the file must not be larger, and its
 outputs must be nearer to those of the float model. Bits are chosen with eight calibration samples,
-or with random inputs where there is no set of their own; with --random always."""
+or with random inputs where there is no set of their own; with --random always. --write puts the
+table into docs/results-weights.md."""
 import argparse
 import pathlib
 import sys
@@ -41,6 +42,16 @@ CASES = {
 }
 
 
+TITLES = ["network", "mixed, bytes", "7 bits, bytes", "mixed to 7 bits", "mixed, 1 - cosine",
+          "7 bits, 1 - cosine", "good"]
+HEAD = """Made by `bench/mixed_bits.py --write`: packed files of `--bits 0 --init-scale 0.02` beside
+packed files of `--bits 7`, and how far the outputs are from the float model's. Bits are chosen with
+eight calibration samples, for the two text-line networks with random inputs; the outputs are
+compared on other data.
+
+"""
+
+
 def choosing(case, random):
     data, shapes, _ = case
     return shapes if random or data is None else ["--batch", 8, "--data", *data]
@@ -61,6 +72,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=common.SOURCE / "build/release")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--random", action="store_true")
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     rows, results, missed = [], {}, False
     with tempfile.TemporaryDirectory() as place:
@@ -80,8 +92,11 @@ def main():
             rows.append([name, f"{mixed[0]:,}", f"{fixed[0]:,}", f"{mixed[0] / fixed[0]:.3f}",
                          f"{mixed[1]:.2e}", f"{fixed[1]:.2e}", "yes" if good else "NO"])
             print("  ".join(rows[-1]), flush=True)
-    common.print_table(["network", "mixed, bytes", "7 bit", "to 7 bit", "mixed, 1 - cosine",
-                        "7 bit", "good"], rows)
+    common.print_table(TITLES, rows)
+    if options.write:
+        table = common.markdown_table(TITLES[:-1], [row[:-1] for row in rows])
+        common.write_section(common.SOURCE / "docs/results-weights.md",
+                             "Mixed bits beside 7 fixed bits", HEAD + table)
     common.write_results("mixed_bits.json", results)
     return 1 if missed else 0
 

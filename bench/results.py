@@ -18,6 +18,8 @@ FASHION = (SOURCE / "examples/data/fashion.onnx", labelled.files(
 CALIBRATION = 200
 HEAD = """# Accuracy by observer
 
+Weights only, 1 to 8 bits by abs_max, MSE and GPTQ, mixed bits and sizes: [results-weights.md](results-weights.md).
+
 Made by `bench/results.py`. Each network is quantised for ONNX Runtime with every activation observer
 (weights per channel, no bias correction), from the statistics of one data pass, and scored in our
 own engine, which simulates the integers. The example network is scored on 1,000 images whose first

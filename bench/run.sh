@@ -27,6 +27,7 @@ measure "layers and classes beside ONNX Runtime's" bench/simulation.py
 measure "int8 beside float and beside ONNX Runtime" bench/int8.py
 measure "weights: quantising 1 GB" bench/weight_speed.py
 measure "weights: packed files beside zstd -19" bench/packed_size.py
+measure "weights: shares of the float ones" bench/weight_size.py
 measure "weights: mixed bits beside 7" bench/mixed_bits.py
 measure "weights that stay packed" bench/on_the_fly.py
 measure "dynamic quantisation of sentence encoders" bench/stsb.py --time

@@ -3,39 +3,28 @@
 """Writes docs/results-weights.md: accuracy of weight-only quantisation at 1 to 8 bits, by how the
 weights are rounded, on every network with labels, in our own engine.
 
-    bench/weight_table.py [--only NAME] [--bits 8,4]
+    bench/weight_table.py [--only NAME ...] [--bits 8,4]
 """
 import argparse
 import os
 import pathlib
+import re
 import tempfile
 
 import common
+import labelled
 
 PROGRAM = pathlib.Path(os.environ.get("QUENCH_BINARY", common.SOURCE / "build/release")) / "quench"
-FASHION = [common.SOURCE / "examples/data/fashion-test-images-idx3-ubyte.gz", "--mean", "72.9",
-           "--std", "90"]
-KWS = common.SHARED / "data/kws"
-IMAGENET = common.SHARED / "data/imagenet-mini"
-PHOTOS = ["--resize-shorter", "256", "--center-crop", "224,224", "--mean", "123.675,116.28,103.53",
-          "--std", "58.395,57.12,57.375"]
-# Model, samples for GPTQ, samples to score.
-CASES = [
-    (common.SOURCE / "examples/data/fashion.onnx", [*FASHION, "--limit", "160"], FASHION),
-    (common.SHARED / "models/resnet8_cifar10_bn.onnx",
-     [common.SHARED / "data/cifar10/data_batch_1.bin", "--limit", "160"],
-     [common.SHARED / "data/cifar10/test_batch.bin"]),
-    (common.SHARED / "models/dscnn_kws_bn.onnx", [KWS / "calib_x.npy"],
-     [KWS / "eval_x.npy", "--labels", KWS / "eval_y.npy"]),
-    (common.SHARED / "models/squeezenet1.1.onnx", [IMAGENET / "calib", *PHOTOS, "--limit", "40"],
-     [IMAGENET / "eval", "--labels", IMAGENET / "eval_labels.txt", *PHOTOS]),
-    (common.SHARED / "models/mobilenet_v2.onnx", [IMAGENET / "calib", *PHOTOS, "--limit", "40"],
-     [IMAGENET / "eval", "--labels", IMAGENET / "eval_labels.txt", *PHOTOS]),
-]
+PAGE = common.SOURCE / "docs/results-weights.md"
+FASHION = labelled.files(*[common.SOURCE / "examples/data/fashion-test-images-idx3-ubyte.gz"] * 2,
+                         None, ["--mean", "72.9", "--std", "90"])
+CASES = {common.SOURCE / "examples/data/fashion.onnx": FASHION,
+         **{common.SHARED / "models" / name: case for name, case in labelled.NETWORKS.items()}}
+# Samples for GPTQ; of photographs fewer.
+LIMITS = {"squeezenet1.1": 40, "mobilenet_v2": 40}
 METHODS = ("abs_max", "mse", "gptq")
-HEAD = """# Accuracy of weights at few bits
-
-Made by `bench/weight_table.py`: top-1 in percent, weights by channel, in our own engine, which
+TITLE = "Accuracy of weights at few bits"
+HEAD = """Made by `bench/weight_table.py`: top-1 in percent, weights by channel, in our own engine, which
 computes in float with the weights that are stored. `gptq` sees up to 128 samples that are not
 scored (the example network's are among the scored ones); where it does not lower a layer's error,
 that layer keeps the rounding of `mse`. Below 8 bits every method keeps the mean of each channel.
@@ -68,23 +57,40 @@ def rows(model, calibration, scoring, widths, out):
         yield f"| {model.stem} | {bits} | " + " | ".join(f"{each:.2f}" for each in found) + " |\n"
 
 
+def case(model, prepare, folder):
+    """Flags that name the samples for GPTQ, and those that are scored."""
+    calib, data, labels, flags = prepare(model, folder)
+    limit = ["--limit", LIMITS.get(model.stem, 160)]
+    return [calib, *flags, *limit], [data, *flags, *(["--labels", labels] if labels else [])]
+
+
+def known_rows():
+    """The rows of the page as it is, by network."""
+    found = {}
+    section = PAGE.read_text(encoding="utf-8").split(TITLE, 1)[-1].split("\n# ", 1)[0]
+    for row in re.findall(r"^\| [\w.]+ \| (?:float|\d+) \|.*\n", section, re.MULTILINE):
+        found.setdefault(row.split(" | ")[0][2:], []).append(row)
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", nargs="*", default=[], help="networks; the page keeps the others")
     parser.add_argument("--bits", default="8,7,6,5,4,3,2,1")
     arguments = parser.parse_args()
-    text = HEAD
-    with tempfile.TemporaryDirectory() as folder:
-        for model, calibration, scoring in CASES:
-            if not model.exists() or arguments.only not in model.stem:
-                continue
-            for row in rows(model, calibration, scoring, arguments.bits.split(","),
-                            pathlib.Path(folder) / "weights.onnx"):
+    found = known_rows()
+    for model, prepare in CASES.items():
+        if not model.exists() or (arguments.only and model.stem not in arguments.only):
+            continue
+        found[model.stem] = []
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for row in rows(model, *case(model, prepare, folder), arguments.bits.split(","),
+                            folder / "weights.onnx"):
                 print(row, end="", flush=True)
-                text += row
-    if not arguments.only:
-        (common.SOURCE / "docs/results-weights.md").write_text(text, encoding="utf-8")
+                found[model.stem].append(row)
+    common.write_section(PAGE, TITLE, HEAD + "".join("".join(each) for each in found.values()))
 
 
 if __name__ == "__main__":

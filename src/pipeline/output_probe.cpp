@@ -80,8 +80,10 @@ OutputProbe::Difference OutputProbe::measure(Session& session, const Run& run) {
     result.cosine = std::min(result.cosine, part.cosine);
   }
   if (!std::isfinite(result.error)) {
-    fail(ErrorKind::Unsupported, "its outputs are not finite on {}",
-         "the inputs that the bits were to be chosen with");
+    fail(ErrorKind::Unsupported,
+         "the model's outputs are not finite on the inputs that bits were to be chosen with; give "
+         "it "
+         "others with --data, or take fixed bits");
   }
   return result;
 }

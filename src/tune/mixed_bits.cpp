@@ -108,7 +108,9 @@ quant::WeightSpec with_error(const Tensor& weight, const quant::WeightSpec& want
   constexpr double kMissed = 1.1;
   quant::WeightSpec spec = stepped(wanted);
   const quant::QuantWeight finest = quant::quantize_weight(weight, spec, threads);
-  spec.step = error * std::sqrt(12.0) * root_mean_square(finest);
+  // Rounded, because threads add up the squares in any order.
+  const double step = error * std::sqrt(12.0) * root_mean_square(finest);
+  spec.step = step > 0 ? std::exp2(std::nearbyint(std::log2(step) * 1024) / 1024) : 0;
   // Channels that reach further than 127 steps have coarser grids of their own.
   const quant::QuantWeight made = quant::quantize_weight(weight, spec, threads);
   if (made.relative_error() > kMissed * error) spec.bits = kManyBits;
