@@ -81,6 +81,10 @@ void give_memory_back() {
 #ifdef __GLIBC__
   constexpr int kMapped = 4 << 20;  // bytes: smaller limits cost time for fresh pages
   (void)::mallopt(M_MMAP_THRESHOLD, kMapped);
+  // The first limit also stops glibc from raising this one, and 128 kB would go back and forth
+  // several times a run: 0.63 ms instead of 0.47 for a network with a hundred small layers.
+  constexpr int kKept = 16 << 20;
+  (void)::mallopt(M_TRIM_THRESHOLD, kKept);
 #endif
 }
 
