@@ -23,6 +23,9 @@ int run_quantize(const QuantizeFlags& flags, const QuantizeExtras& extras,
     return quantize_to_target(flags.model, flags.out, options, extras, context);
   }
   const QuantizeReport report = quantize(flags.model, flags.out, options, context);
+  if (!report.activation_observer.empty()) {
+    options.config.default_activation_observer = report.activation_observer;
+  }
   write_extras(flags.model, options, extras, context);
   bar.clear();
   for (const std::string& warning : report.warnings) context.warn(warning);

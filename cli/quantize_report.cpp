@@ -73,6 +73,7 @@ Json to_json(const QuantizeReport& report) {
                {"pass_through_nodes", report.pass_through_nodes},
                {"corrected_layers", report.corrected_layers},
                {"equalized_groups", report.equalized_groups},
+               {"activation_observer", report.activation_observer},
                {"bytes_before", report.bytes_before},
                {"bytes_after", report.bytes_after},
                {"seconds", report.seconds},
@@ -117,6 +118,9 @@ void print_report(const QuantizeReport& report) {
   if (report.equalized_groups > 0) {
     table.row({"groups of equalised channels",
                grouped(static_cast<std::int64_t>(report.equalized_groups))});
+  }
+  if (!report.activation_observer.empty()) {
+    table.row({"ranges of activations by", report.activation_observer});
   }
   table.row({"size before, bytes", grouped(report.bytes_before)});
   table.row({"size after, bytes", grouped(report.bytes_after)});

@@ -81,6 +81,7 @@ struct QuantizeReport {
   std::int64_t bytes_after = 0;
   std::size_t corrected_layers = 0;
   std::size_t equalized_groups = 0;          ///< sets of values whose channels were scaled
+  std::string activation_observer;           ///< where no rule names one; empty: rules do
   std::vector<CoarserLayer> coarser_layers;  ///< for processors without VNNI
   std::vector<OutputScores> outputs;  ///< against the float model, on samples not calibrated with
   std::vector<LayerScore> layers;     ///< of integer nodes, in the order in which they run

@@ -86,6 +86,7 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
                                   options.config.custom_observers, context.num_threads());
   // From here on the grids are those that are written.
   report.coarser_layers = settle(job.model, job.plan, job.solution);
+  choose_observer(job, judge, options, context, report);
   Model quantised = with_biases(job, judge, options, context, report);
   if (judge.able()) {
     report.layers = score_layers(job, quantised, context);

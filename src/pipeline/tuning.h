@@ -12,6 +12,11 @@ namespace quench {
 void equalize_channels(Job& job, const Judge& judge, const QuantizeOptions& options,
                        const Context& context, QuantizeReport& report);
 
+/// After calibration: where no rule names an observer of activations, takes the one of two whose
+/// grids leave the outputs nearer to float. Plan and solution of the job change; `report` tells.
+void choose_observer(Job& job, const Judge& judge, const QuantizeOptions& options,
+                     const Context& context, QuantizeReport& report);
+
 /// After calibration: the quantised model, biases corrected as the options say. `report` tells of
 /// that and of the outputs.
 Model with_biases(const Job& job, const Judge& judge, const QuantizeOptions& options,

@@ -106,6 +106,20 @@ class QuantizeTest(harness.CliTest):
                                    "images.npy", "--activation-observer", name)
             self.assertGreater(result["outputs"][0]["cosine"], 0.99, name)
 
+    def test_held_out_samples_choose_the_observer(self):
+        found = {}
+        for name in ("mse", "avg"):
+            result = self.run_json("quantize", "model.onnx", "-o", "o.onnx", "--data",
+                                   "images.npy", "--no-bias-correction", "--activation-observer",
+                                   name)
+            self.assertEqual(result["activation_observer"], "")
+            found[name] = result["outputs"][0]["sqnr"]
+        result = self.run_json("quantize", "model.onnx", "-o", "o.onnx", "--data", "images.npy",
+                               "--no-bias-correction")
+        best = "avg" if found["avg"] > found["mse"] + 0.25 else "mse"
+        self.assertEqual(result["activation_observer"], best)
+        self.assertAlmostEqual(result["outputs"][0]["sqnr"], found[best], places=6)
+
     def test_every_target(self):
         for row in self.run_json("list", "targets")["targets"]:
             result = self.run_json("quantize", "model.onnx", "-o", "t.onnx", "--data",
