@@ -204,6 +204,17 @@ void look_up_channels_loop(const std::uint8_t* tables, std::int64_t channels,
   }
 }
 
+void look_up_rows_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
+                       const RowShape& shape, std::int64_t stride) {
+  constexpr std::int64_t kRegister = 64;
+  if (shape.columns >= kRegister && avx512::can_look_up()) {
+    return avx512::look_up_rows(table, src, dst, shape, stride);
+  }
+  for (std::int64_t row = 0; row < shape.rows; ++row) {
+    look_up_loop(table, src + row * shape.columns, dst + row * stride, shape.columns);
+  }
+}
+
 void mul_rows_loop(const std::uint8_t* a, const ByteLoad& load, const float* factors,
                    const ByteStore& store, std::uint8_t* dst, const RowShape& shape) {
   const auto run = avx512::available() ? avx512::mul_rows : mul_rows_anywhere;

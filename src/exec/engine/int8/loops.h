@@ -23,6 +23,12 @@ struct ByteLoad {
   std::uint8_t flip = 0;
 };
 
+/// Rows one after the other.
+struct RowShape {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
 /// dst = round(src / scale) + zero, saturated.
 void quantize_loop(const float* src, float scale, const ByteStore& store, std::uint8_t* dst,
                    std::int64_t size);
@@ -41,16 +47,14 @@ void mul_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t*
 /// dst = table[src]; the table has 256 entries.
 void look_up_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
                   std::int64_t size);
+/// The same for rows of `columns` bytes, whose results lie `stride` apart.
+void look_up_rows_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
+                       const RowShape& shape, std::int64_t stride);
 /// The same for rows of bytes, one table after the other for each byte of a row.
 void look_up_channels_loop(const std::uint8_t* tables, std::int64_t channels,
                            const std::uint8_t* src, std::uint8_t* dst, std::int64_t rows);
 /// The least and greatest of `size` numbers.
 std::pair<float, float> extent_loop(const float* src, std::int64_t size);
-/// Rows one after the other.
-struct RowShape {
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-};
 /// Adds every row of bytes to the sums.
 void sum_rows_loop(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
                    std::int32_t* sums);

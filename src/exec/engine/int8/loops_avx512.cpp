@@ -168,19 +168,46 @@ QUENCH_AVX512 std::int64_t quantize_rgb(const float* src, std::int64_t stride, f
   return i;
 }
 
+/// A table in registers.
+struct Table {
+  __m512i part[4];
+};
+
+QUENCH_VBMI static inline Table load_table(const std::uint8_t* table) {
+  return {{_mm512_loadu_si512(table), _mm512_loadu_si512(table + 64),
+           _mm512_loadu_si512(table + 128), _mm512_loadu_si512(table + 192)}};
+}
+
+QUENCH_VBMI static inline void look_up_64(const Table& table, const std::uint8_t* src,
+                                          std::uint8_t* dst) {
+  const __m512i x = _mm512_loadu_si512(src);
+  const __m512i low = _mm512_permutex2var_epi8(table.part[0], x, table.part[1]);
+  const __m512i high = _mm512_permutex2var_epi8(table.part[2], x, table.part[3]);
+  _mm512_storeu_si512(dst, _mm512_mask_blend_epi8(_mm512_movepi8_mask(x), low, high));
+}
+
 QUENCH_VBMI void look_up(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
                          std::int64_t size) {
-  __m512i part[4];
-  for (int i = 0; i < 4; ++i) part[i] = _mm512_loadu_si512(table + 64 * i);
+  const Table registers = load_table(table);
   std::int64_t i = 0;
-  for (; i + 64 <= size; i += 64) {
-    const __m512i x = _mm512_loadu_si512(src + i);
-    const __m512i low = _mm512_permutex2var_epi8(part[0], x, part[1]);
-    const __m512i high = _mm512_permutex2var_epi8(part[2], x, part[3]);
-    const __m512i y = _mm512_mask_blend_epi8(_mm512_movepi8_mask(x), low, high);
-    _mm512_storeu_si512(dst + i, y);
-  }
+  for (; i + 64 <= size; i += 64) look_up_64(registers, src + i, dst + i);
   for (; i < size; ++i) dst[i] = table[src[i]];
+}
+
+QUENCH_VBMI void look_up_rows(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
+                              const RowShape& shape, std::int64_t stride) {
+  const Table registers = load_table(table);
+  for (std::int64_t row = 0; row < shape.rows; ++row) {
+    for (std::int64_t i = 0; i + 64 <= shape.columns; i += 64) {
+      look_up_64(registers, src + i, dst + i);
+    }
+    // The last ones once more, where they are no whole register.
+    if (shape.columns % 64 != 0) {
+      look_up_64(registers, src + shape.columns - 64, dst + shape.columns - 64);
+    }
+    src += shape.columns;
+    dst += stride;
+  }
 }
 
 /// Bytes one after the other, whose factors come round again after `period` of them, a whole number

@@ -91,8 +91,12 @@ class Worker {
     for (std::int64_t first = share.first_row; first < stop; first += block) {
       const std::int64_t count = std::min(block, stop - first);
       rows_.pieces(first, count, pieces.data(), scratch.data());
-      for (std::size_t i = share.first_panel; i < share.last_panel; ++i) {
-        multiply(columns_.panels()[i], pieces.data(), first, count);
+      // The last panel may have up to fifteen columns less than its registers. What is stored too
+      // much goes to the next row, which comes later, as do the panels before.
+      const bool spills = columns_.columns() >= kTileColumns &&
+                          share.last_panel - share.first_panel == columns_.panels().size();
+      for (std::size_t i = share.last_panel; i-- > share.first_panel;) {
+        multiply(columns_.panels()[i], pieces.data(), {first, count, spills});
       }
     }
   }
@@ -106,9 +110,15 @@ class Worker {
     return std::clamp<std::int64_t>(fit / kUnit * kUnit, kUnit, 4 * kUnit);
   }
 
+  struct Block {
+    std::int64_t first, count;
+    bool spills;  ///< rows may be stored beyond their end, but for the last
+  };
+
   void multiply(const PackedColumns::Panel& panel, const std::uint8_t* const* pieces,
-                std::int64_t first, std::int64_t count) const {
+                Block block) const {
     const RowForm form = columns_.form();
+    const std::int64_t count = block.count;
     Tile tile{.pieces = pieces,
               .stride = count,
               .runs = form.runs,
@@ -119,26 +129,36 @@ class Worker {
     const std::int64_t tiles = (count + tile_rows(panel.width) - 1) / tile_rows(panel.width);
     const int rows = static_cast<int>(count / tiles);
     const std::int64_t high = count % tiles;
-    if (high > 0) multiply(tile, panel, {.first = first, .tiles = high, .rows = rows + 1});
-    const std::int64_t done = high * (rows + 1);
-    tile.pieces += done;
-    multiply(tile, panel, {.first = first + done, .tiles = tiles - high, .rows = rows});
+    std::int64_t done = 0;
+    const auto next = [&](std::int64_t several, int height, bool spills) {
+      if (several == 0) return;
+      multiply(tile, panel,
+               {.first = block.first + done, .tiles = several, .rows = height, .spills = spills});
+      done += several * height;
+      tile.pieces += several * height;
+    };
+    next(high, rows + 1, block.spills);
+    next(tiles - high - 1, rows, block.spills);
+    next(1, rows, false);
   }
 
   struct Tiles {
     std::int64_t first;  ///< row
     std::int64_t tiles;
     int rows;  ///< of each
+    bool spills;
   };
 
   void multiply(Tile& tile, const PackedColumns::Panel& panel, Tiles tiles) const {
     const std::int64_t column = kTileColumns * panel.first;
     const std::int64_t stride = columns_.columns();
+    const std::int64_t left =
+        tiles.spills && !finish_.real ? kTileColumns * panel.width : stride - column;
     if (finish_.plain()) {
       sum_tiles(tile,
                 {.finish = &finish_,
                  .column = column,
-                 .columns = stride - column,
+                 .columns = left,
                  .stride = stride,
                  .dst = static_cast<std::uint8_t*>(rows_.dst) + tiles.first * stride + column,
                  .tiles = tiles.tiles},
@@ -152,7 +172,7 @@ class Worker {
                           .width = panel.width,
                           .rows = tiles.rows,
                           .column = column,
-                          .columns = stride - column,
+                          .columns = left,
                           .stride = stride};
     const std::uint8_t* const* pieces = tile.pieces;
     for (std::int64_t i = 0; i < tiles.tiles; ++i) {
