@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, products and concatenations of bytes on different grids.
 #include <algorithm>
-#include <cstring>
 
 #include "exec/engine/int8/bytes.h"
 #include "exec/engine/kernels/common.h"
@@ -137,11 +136,7 @@ at::Tensor concat_channels(const Call& call, const std::vector<Part>& parts, at:
                           {.rows = end - begin, .columns = columns}, stride);
         continue;
       }
-      for (auto i = begin; i < end; ++i) {
-        std::memcpy(rows, src, static_cast<std::size_t>(columns));
-        src += columns;
-        rows += stride;
-      }
+      copy_rows_loop(src, rows, {.rows = end - begin, .columns = columns}, stride);
     }
   });
   return dst;

@@ -36,20 +36,33 @@ at::Tensor average_channels(const at::Tensor& x, const Grids& grids) {
   const auto shift = static_cast<double>(grids.in.flipped_zero()) * count;
   const double scale = static_cast<double>(grids.in.scale) / count;
   const ByteStore store = byte_store(grids.out);
-  const std::int64_t grain =
-      std::max<std::int64_t>(4 * kByteGrain / (shape.rows * shape.columns), 1);
-  at::parallel_for(0, x.size(0), grain, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<std::int32_t> sums(static_cast<std::size_t>(shape.columns));
-    std::vector<float> means(sums.size());
-    for (std::int64_t n = begin; n < end; ++n) {
-      std::ranges::fill(sums, 0);
-      sum_rows_loop(src + n * shape.rows * shape.columns, grids.in.flip(), shape, sums.data());
-      for (std::size_t c = 0; c < sums.size(); ++c) {
-        means[c] = static_cast<float>((static_cast<double>(sums[c]) - shift) * scale);
-      }
-      quantize_loop(means.data(), grids.out.scale, store, to + n * shape.columns, shape.columns);
+  const std::int64_t size = shape.rows * shape.columns;
+  // A large image alone is shared by its rows.
+  const std::int64_t parts =
+      size >= 4 * kByteGrain && x.size(0) < at::get_num_threads() ? at::get_num_threads() : 1;
+  const std::int64_t grain = std::max<std::int64_t>(4 * kByteGrain * parts / size, 1);
+  std::vector<std::int32_t> sums(static_cast<std::size_t>(x.size(0) * parts * shape.columns), 0);
+  at::parallel_for(0, x.size(0) * parts, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = i % parts * shape.rows / parts;
+      const std::int64_t last = (i % parts + 1) * shape.rows / parts;
+      sum_rows_loop(src + i / parts * size + first * shape.columns, grids.in.flip(),
+                    {.rows = last - first, .columns = shape.columns},
+                    sums.data() + i * shape.columns);
     }
   });
+  std::vector<float> means(static_cast<std::size_t>(shape.columns));
+  for (std::int64_t n = 0; n < x.size(0); ++n) {
+    for (std::int64_t c = 0; c < shape.columns; ++c) {
+      std::int64_t sum = 0;
+      for (std::int64_t part = 0; part < parts; ++part) {
+        sum += sums[static_cast<std::size_t>((n * parts + part) * shape.columns + c)];
+      }
+      means[static_cast<std::size_t>(c)] =
+          static_cast<float>((static_cast<double>(sum) - shift) * scale);
+    }
+    quantize_loop(means.data(), grids.out.scale, store, to + n * shape.columns, shape.columns);
+  }
   return dst;
 }
 

@@ -241,7 +241,7 @@ class TiledConv {
 
   /// In a small image many pixels lie at the border, where patches must be put together.
   static bool is_worth_framing(const at::Tensor& src, const Ints& pads) {
-    constexpr std::int64_t kSmall = 1 << 14;
+    constexpr std::int64_t kSmall = 1 << 16;
     return src.numel() / src.size(0) <= kSmall &&
            std::ranges::any_of(pads, [](auto each) { return each != 0; });
   }
