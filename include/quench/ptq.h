@@ -65,17 +65,17 @@ struct LegacyQuantizer {
 };
 /// PaddleSlim's `upsample_bins` has no place here: histograms are merged without loss.
 struct KLQuantizer : LegacyQuantizer {
-  explicit KLQuantizer(int quant_bits = 8, int bins = 1024);
+  explicit KLQuantizer(int bits = 8, int num_bins = 1024);
 };
 struct HistQuantizer : LegacyQuantizer {
-  explicit HistQuantizer(int quant_bits = 8, int bins = 1024, double hist_percent = 0.99999);
+  explicit HistQuantizer(int bits = 8, int num_bins = 1024, double percent = 0.99999);
 };
 struct AbsmaxQuantizer : LegacyQuantizer {
-  explicit AbsmaxQuantizer(int quant_bits = 8);
+  explicit AbsmaxQuantizer(int bits = 8);
 };
 /// For weights.
 struct PerChannelAbsmaxQuantizer : LegacyQuantizer {
-  explicit PerChannelAbsmaxQuantizer(int quant_bits = 8);
+  explicit PerChannelAbsmaxQuantizer(int bits = 8);
 };
 /// By name, with default settings; throws Error(Usage) with the nearest.
 LegacyQuantizer legacy_quantizer(std::string_view name);

@@ -94,11 +94,11 @@ Model PTQ::convert(const ObservedModel& observed) const {
   return insert_qdq(observed.model(), observed.plan(), solution);
 }
 
-KLQuantizer::KLQuantizer(int bits, int count)
-    : LegacyQuantizer{.observer = "KL", .quant_bits = bits, .bins = count} {}
-HistQuantizer::HistQuantizer(int bits, int count, double percent)
+KLQuantizer::KLQuantizer(int bits, int num_bins)
+    : LegacyQuantizer{.observer = "KL", .quant_bits = bits, .bins = num_bins} {}
+HistQuantizer::HistQuantizer(int bits, int num_bins, double percent)
     : LegacyQuantizer{
-          .observer = "hist", .quant_bits = bits, .bins = count, .hist_percent = percent} {}
+          .observer = "hist", .quant_bits = bits, .bins = num_bins, .hist_percent = percent} {}
 AbsmaxQuantizer::AbsmaxQuantizer(int bits)
     : LegacyQuantizer{.observer = std::string(kWhole), .quant_bits = bits} {}
 PerChannelAbsmaxQuantizer::PerChannelAbsmaxQuantizer(int bits)
