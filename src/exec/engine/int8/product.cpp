@@ -104,10 +104,10 @@ class Worker {
  private:
   /// Rows that stay in the cache while all panels pass by.
   static std::int64_t rows_a_block(RowForm form) {
-    constexpr std::int64_t kCache = 128 << 10;
+    constexpr std::int64_t kCache = 384 << 10;
     constexpr std::int64_t kUnit = 24;
     const std::int64_t fit = kCache / (form.runs * form.padded());
-    return std::clamp<std::int64_t>(fit / kUnit * kUnit, kUnit, 4 * kUnit);
+    return std::clamp<std::int64_t>(fit / kUnit * kUnit, kUnit, 8 * kUnit);
   }
 
   struct Block {
