@@ -117,6 +117,24 @@ Tensor narrow_16_bit(const std::vector<double>& values, const Shape& shape, DTyp
   return result;
 }
 
+bool is_packed(DType dtype) {
+  const DTypeInfo& row = info(dtype);
+  return row.bits > 0 && row.bits < 8 && !row.is_float;
+}
+
+DType byte_type(DType packed) { return info(packed).is_signed ? DType::Int8 : DType::UInt8; }
+
+/// A byte an element, without the numbers in between that other conversions need: weights are
+/// large.
+Tensor unpacked(const Tensor& tensor) {
+  Tensor result = Tensor::zeros(byte_type(tensor.dtype()), tensor.shape());
+  const std::span<std::byte> bytes = result.mutable_bytes();
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::byte>(packed_element(tensor, i));
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<float> to_float(const Tensor& tensor) {
@@ -132,6 +150,7 @@ std::vector<float> to_float(const Tensor& tensor) {
 
 Tensor convert(const Tensor& tensor, DType dtype) {
   if (tensor.dtype() == dtype) return tensor;
+  if (is_packed(tensor.dtype()) && dtype == byte_type(tensor.dtype())) return unpacked(tensor);
   const std::vector<double> values = to_double(tensor);
   const Shape& shape = tensor.shape();
   switch (dtype) {

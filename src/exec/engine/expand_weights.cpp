@@ -66,10 +66,21 @@ std::optional<quant::QuantWeight> weight_of(const Graph& graph, const Node& node
 
 namespace {
 
+/// Weights that kernels pack themselves: widening all of them at once would take the memory that
+/// packing saves.
+bool stays_packed(const Graph& graph, const Uses& uses, std::size_t value) {
+  return !uses.consumers[value].empty() && !uses.is_output[value] &&
+         std::ranges::all_of(uses.consumers[value], [&](NodeId reader) {
+           const Node& node = graph.nodes[static_cast<std::size_t>(reader)];
+           return node.domain == passes::kEngineDomain && node.op_type == "OnTheFly";
+         });
+}
+
 void widen_small_integers(Graph& graph) {
+  const Uses uses(graph);
   for (std::size_t i = 0; i < graph.values().size(); ++i) {
     Value& value = graph[static_cast<ValueId>(i)];
-    if (!value.constant) continue;
+    if (!value.constant || stays_packed(graph, uses, i)) continue;
     const DTypeInfo& row = info(value.constant->dtype());
     if (row.bits == 0 || row.bits >= 8 || row.is_float) continue;
     value.constant = convert(*value.constant, row.is_signed ? DType::Int8 : DType::UInt8);

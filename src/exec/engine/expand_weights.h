@@ -12,7 +12,8 @@ namespace quench::exec {
 
 /// Weights behind a DequantizeLinear whose readers get no other integers: the layer computes in
 /// float. Where a reader's other inputs are dequantised activations, integer kernels want them as
-/// they are. Constants of 4 and 2 bits, which the engine cannot hold, become bytes.
+/// they are. Constants of 4 and 2 bits, which the engine cannot hold, become bytes, except
+/// where a kernel keeps its weight packed.
 void expand_weights(Graph& graph, const passes::PassOptions& keep);
 
 /// Whether every reader of a dequantised value computes in float.

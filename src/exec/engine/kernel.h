@@ -92,7 +92,7 @@ struct OpContext {
   DType input_dtype(std::size_t i) const;
   /// Rank of an input, or -1 when it is not known before running.
   int input_rank(std::size_t i) const;
-  /// The constant fed into input `i`, or an undefined tensor.
+  /// The constant fed into input `i`, or an undefined tensor. Integers of few bits become bytes.
   at::Tensor constant(std::size_t i) const;
   /// Likewise, and the kernel keeps it: calls no longer carry it, and it is freed with the kernel.
   at::Tensor take_constant(std::size_t i) const;

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "exec/engine/bridge.h"
+#include "passes/pass.h"
 
 namespace quench::exec {
 
@@ -15,6 +16,8 @@ std::string type_refusal(const Graph& graph, const Node& node) {
       if (value.type.kind == ValueType::Kind::Other) {
         return format("'{}' is not a tensor", value.name);
       }
+      // The engine's own nodes read constants as they are.
+      if (value.constant && node.domain == passes::kEngineDomain) continue;
       if (value.type.dtype != DType::Undefined && !scalar_type(value.type.dtype)) {
         return format("'{}' is a {} tensor, which the engine cannot compute with", value.name,
                       name_of(value.type.dtype));

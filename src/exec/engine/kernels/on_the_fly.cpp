@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products whose weights stay packed in memory: a few rows at a time become floats and are used.
+#include <malloc.h>
+
 #include "base/file.h"
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/program.h"
@@ -43,10 +45,10 @@ std::shared_ptr<const quant::PackedRows> pack_rows(const at::Tensor& integers,
 }
 
 /// Null where the grids do not fit the weight: the node may come from a file.
-std::shared_ptr<const quant::PackedRows> pack(const OpContext& context) {
+std::shared_ptr<const quant::PackedRows> pack(const OpContext& context, const at::Tensor& weight) {
   const std::int64_t axis = context.node.get_int("rows", 0);
   const std::int64_t block = context.node.get_int("block", 0);
-  const at::Tensor integers = by_rows(context.take_constant(1), axis);
+  const at::Tensor integers = by_rows(weight, axis);
   const std::int64_t rows = integers.size(0);
   quant::RowGrids grids;
   grids.group = block > 0 ? block : std::max<std::int64_t>(1, integers.numel() / rows);
@@ -61,9 +63,16 @@ std::shared_ptr<const quant::PackedRows> pack(const OpContext& context) {
     return nullptr;
   }
   const auto packed = pack_rows(integers, std::move(grids));
-  const at::Tensor source = context.constant(1);
-  release_pages({static_cast<const std::byte*>(source.data_ptr()), source.nbytes()});
+  release_pages(context.graph.constant(context.node.input(1))->bytes());
   return packed;
+}
+
+/// Copies of weights that lie between packed ones leave holes, which together would take more
+/// memory than packing saves: their pages go back to the system.
+void release_freed() {
+#ifdef __GLIBC__
+  (void)::malloc_trim(0);
+#endif
 }
 
 /// Rows [begin, end) as floats.
@@ -85,7 +94,7 @@ class TiledProduct {
  public:
   TiledProduct(const OpContext& context, std::shared_ptr<const quant::PackedRows> weight)
       : weight_(std::move(weight)), is_conv_(context.node.get_string("product", "") == "Conv") {
-    shape_ = context.constant(1).sizes().vec();
+    shape_ = context.graph.constant(context.node.input(1))->shape();
     out_axis_ = context.node.get_int("out_axis", -1);
     alpha_ = context.node.get_float("alpha", 1.0F);
     beta_ = context.node.get_float("beta", 1.0F);
@@ -153,16 +162,16 @@ at::Tensor look_up(const quant::PackedRows& table, const Ints& shape, const at::
 }
 
 Kernel make_on_the_fly(const OpContext& context) {
-  if (!context.constant(1).defined() || context.constant(1).numel() == 0) {
-    return refuse("its weight must be a constant");
-  }
-  const at::Tensor integers = context.constant(1);
+  at::Tensor integers = context.take_constant(1);
+  if (!integers.defined() || integers.numel() == 0) return refuse("its weight must be a constant");
   const Ints shape = integers.sizes().vec();
   const bool fits = (integers.scalar_type() == at::kChar || integers.scalar_type() == at::kShort) &&
                     integers.dim() > 0 && context.constant(2).defined() &&
                     (!context.has_input(3) || context.constant(3).defined());
-  const auto weight = fits ? pack(context) : nullptr;
+  const auto weight = fits ? pack(context, integers) : nullptr;
   if (!weight) return refuse("its grids do not fit its weight");
+  integers.reset();
+  release_freed();
   if (context.node.get_string("product", "") == "Gather") {
     return [weight, shape](Call& call) { call.set(0, look_up(*weight, shape, call.in(0))); };
   }
