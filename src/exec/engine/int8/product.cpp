@@ -284,7 +284,8 @@ PackedColumns::PackedColumns(const std::int8_t* data, std::int64_t columns, std:
                        .weights = packed + first * unit_size});
   }
   const Packer packer{data, columns, stride, places.data(), form};
-  constexpr std::int64_t kGrain = 1 << 16;
+  // Less is packed sooner than a second thread starts.
+  constexpr std::int64_t kGrain = 1 << 20;
   const std::int64_t grain = std::max<std::int64_t>(kGrain / (kMaxTileWidth * unit_size), 1);
   at::parallel_for(0, count, grain, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) {
