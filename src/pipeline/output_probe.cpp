@@ -81,9 +81,8 @@ OutputProbe::Difference OutputProbe::measure(Session& session, const Run& run) {
   }
   if (!std::isfinite(result.error)) {
     fail(ErrorKind::Unsupported,
-         "the model's outputs are not finite on the inputs that bits were to be chosen with; give "
-         "it "
-         "others with --data, or take fixed bits");
+         "the model's outputs are not finite on the inputs that bits were to be chosen with; "
+         "give it others with --data, or take fixed bits");
   }
   return result;
 }
