@@ -26,6 +26,10 @@ def text_lines(flags):
     return prepare
 
 
+# The example network, scored on images of which the first may have calibrated it.
+FASHION_DATA = common.SOURCE / "examples/data/fashion-test-images-idx3-ubyte.gz"
+FASHION = (common.SOURCE / "examples/data/fashion.onnx",
+           files(FASHION_DATA, FASHION_DATA, None, ["--mean", "72.9", "--std", "90"]))
 PHOTOS = files(DATA / "imagenet-mini/calib", DATA / "imagenet-mini/eval",
                DATA / "imagenet-mini/eval_labels.txt", accuracy_ort.PHOTO)
 NETWORKS = {

@@ -11,10 +11,6 @@ import common
 import labelled
 
 SOURCE = common.SOURCE
-FASHION = (SOURCE / "examples/data/fashion.onnx", labelled.files(
-    SOURCE / "examples/data/fashion-test-images-idx3-ubyte.gz",
-    SOURCE / "examples/data/fashion-test-images-idx3-ubyte.gz", None,
-    ["--mean", "72.9", "--std", "90"]))
 CALIBRATION = 200
 HEAD = """# Accuracy by observer
 
@@ -71,7 +67,7 @@ def observers():
     text = HEAD
     networks = [(common.SHARED / "models" / name, prepare)
                 for name, prepare in labelled.NETWORKS.items()]
-    for model, prepare in [FASHION, *networks]:
+    for model, prepare in [labelled.FASHION, *networks]:
         if model.exists():
             with tempfile.TemporaryDirectory() as folder:
                 for line in rows(model, prepare, Path(folder)):

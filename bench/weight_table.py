@@ -16,9 +16,7 @@ import labelled
 
 PROGRAM = pathlib.Path(os.environ.get("QUENCH_BINARY", common.SOURCE / "build/release")) / "quench"
 PAGE = common.SOURCE / "docs/results-weights.md"
-FASHION = labelled.files(*[common.SOURCE / "examples/data/fashion-test-images-idx3-ubyte.gz"] * 2,
-                         None, ["--mean", "72.9", "--std", "90"])
-CASES = {common.SOURCE / "examples/data/fashion.onnx": FASHION,
+CASES = {**dict([labelled.FASHION]),
          **{common.SHARED / "models" / name: case for name, case in labelled.NETWORKS.items()}}
 # Samples for GPTQ; of photographs fewer.
 LIMITS = {"squeezenet1.1": 40, "mobilenet_v2": 40}
