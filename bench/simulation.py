@@ -155,6 +155,8 @@ def main():
     write_results("simulation.json", {"rows": rows})
     if any(row["within_a_step"] < 0.995 for row in rows):
         raise SystemExit("a layer has fewer than 99.5 % of its elements within one step")
+    if any(row.get("same_class", 1) < 0.99 for row in rows):
+        raise SystemExit("a network gives the same class for fewer than 99 % of the samples")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
 //   inputs 6 and 7 left out: its result is float, of the type in attribute `to`;
 //   inputs 9, 10, 11: a residual with its scale and zero point, added before the activation;
 //   inputs 12, 13: the grid on which it is rounded before the residual is added, after its
-//   activation; the sum has an activation of its own in attributes `sum_activation...`;
+//   activation; the sum has an activation of its own in attributes `sum_activation...`, and
+//   `residual_first` where the residual is its first operand;
 //   attributes `activation`, `activation_alpha`, `activation_beta`.
 #pragma once
 

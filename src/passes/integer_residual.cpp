@@ -65,6 +65,7 @@ bool integer_residual(Rewriter& rewriter, NodeId id) {
   inputs[kOutZero] = add.input(kOutZero);
   Node fused = engine_node(conv.op_type, conv.name, std::move(inputs), add.outputs);
   fused.attributes = conv.attributes;
+  if (other == 0) fused.set("residual_first", std::int64_t{1});
   set_activation(fused, add);
   const std::array dead = {layer};
   rewriter.replace(id, std::move(fused), dead);

@@ -17,9 +17,14 @@ class ByteBinary {
       : kind_(kind),
         a_(byte_load(a, out.scale)),
         b_(byte_load(b, out.scale)),
+        sum_(byte_sum(a, b, out)),
         store_(store),
         type_(out.type) {
-    if (kind == Binary::Mul) a_.scale = a.scale * b.scale / out.scale;
+    if (kind == Binary::Mul) {
+      a_.scale = a.scale * b.scale / out.scale;
+    } else {
+      store_.zero = 0;
+    }
   }
 
   at::Tensor operator()(const at::Tensor& a, const at::Tensor& b) const {
@@ -78,9 +83,12 @@ class ByteBinary {
     const auto* first = bytes_of(a);
     const auto* second = bytes_of(b);
     auto* to = mutable_bytes_of(dst);
-    const auto loop = kind_ == Binary::Add ? add_loop : mul_loop;
     at::parallel_for(0, a.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
-      loop(first + begin, a_, second + begin, b_, store_, to + begin, end - begin);
+      if (kind_ == Binary::Add) {
+        add_loop(first + begin, second + begin, sum_, store_, to + begin, end - begin);
+      } else {
+        mul_loop(first + begin, a_, second + begin, b_, store_, to + begin, end - begin);
+      }
     });
     return dst;
   }
@@ -88,6 +96,7 @@ class ByteBinary {
   Binary kind_;
   ByteLoad a_;
   ByteLoad b_;
+  ByteSum sum_;
   ByteStore store_;
   at::ScalarType type_;
 };

@@ -44,6 +44,16 @@ at::Tensor quantize_image(const at::Tensor& x, const ByteGrid& grid) {
 
 }  // namespace
 
+ByteSum byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out) {
+  ByteSum sum{.scale_a = a.scale / out.scale,
+              .scale_b = b.scale / out.scale,
+              .flip_a = a.flip(),
+              .flip_b = b.flip()};
+  sum.shift =
+      out.flipped_zero() - std::fma(sum.scale_a, a.flipped_zero(), sum.scale_b * b.flipped_zero());
+  return sum;
+}
+
 ByteStore clamped_store(const ByteGrid& out, std::string_view activation, float low, float high) {
   ByteStore store = byte_store(out);
   if (activation == "relu") store.low = std::max(store.low, store.zero);

@@ -39,7 +39,11 @@ inline ByteLoad byte_load(const ByteGrid& in, float step) {
   return {.scale = in.scale / step, .shift = in.flipped_zero(), .flip = in.flip()};
 }
 
-/// The same within the bounds that an activation ("relu", "clip" or none) leaves of the grid.
+/// a + b in steps of `out`.
+ByteSum byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out);
+
+/// How bytes are stored within the bounds that an activation ("relu", "clip" or none) leaves of the
+/// grid.
 ByteStore clamped_store(const ByteGrid& out, std::string_view activation, float low, float high);
 
 /// The sum of two byte tensors of the same shape, each on its grid.

@@ -148,14 +148,16 @@ class IntegerConv {
 Kernel with_sum(Kernel layer, const IntegerTail& tail) {
   const ByteStore store =
       clamped_store(*tail.out, tail.sum.activation, tail.sum.alpha, tail.sum.beta);
-  const ByteSumFunction sum = make_byte_sum(*tail.middle, *tail.residual, *tail.out, store);
-  return [run = std::move(layer.run), sum](Call& call) {
+  const bool first = tail.residual_first;
+  const ByteSumFunction sum = first ? make_byte_sum(*tail.residual, *tail.middle, *tail.out, store)
+                                    : make_byte_sum(*tail.middle, *tail.residual, *tail.out, store);
+  return [run = std::move(layer.run), sum, first](Call& call) {
     std::vector<at::Tensor> slots = {call.in(0), at::Tensor()};
     const std::array<int, 1> in = {0};
     const std::array<int, 1> out = {1};
     Call alone(slots, in, out);
     run(alone);
-    call.set(0, sum(slots[1], call.in(9)));
+    call.set(0, first ? sum(call.in(9), slots[1]) : sum(slots[1], call.in(9)));
   };
 }
 

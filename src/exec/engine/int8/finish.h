@@ -34,11 +34,17 @@ struct AddedBytes {
   std::int32_t flip = 0;
 };
 
-/// The bounds of a first rounding, less its zero point, and its step in steps of the result.
+/// The bounds of a first rounding, less its zero point; and the sum of its bytes and the
+/// residual's, which of them is its second operand.
 struct MiddleGrid {
   float low = 0;
   float high = 0;
-  float scale = 1;
+  float zero = 0;
+  ByteSum sum;
+  bool residual_first = false;
+
+  /// The greatest sum, in bytes.
+  float most() const noexcept { return 2 * (sum.scale_a + sum.scale_b) + 1; }
 };
 
 /// Everything behind the sums of a layer. Vectors have a whole number of sixteen elements.

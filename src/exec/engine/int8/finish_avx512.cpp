@@ -30,26 +30,43 @@ QUENCH_AVX512 inline Residual registers(const AddedBytes& bytes) {
   return {_mm512_set1_ps(bytes.scale), _mm512_set1_ps(bytes.shift), _mm_set1_epi32(bytes.flip)};
 }
 
-QUENCH_AVX512 inline __m512 added(__m512 x, const std::uint8_t* bytes, const Residual& by) {
+QUENCH_AVX512 inline __m512 read_bytes(const std::uint8_t* bytes, __m128i flip) {
   const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
-  const __m512i whole = _mm512_cvtepu8_epi32(_mm_xor_si128(packed, by.flip));
-  return _mm512_fmadd_ps(_mm512_sub_ps(_mm512_cvtepi32_ps(whole), by.shift), by.scale, x);
+  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_xor_si128(packed, flip)));
+}
+
+QUENCH_AVX512 inline __m512 added(__m512 x, const std::uint8_t* bytes, const Residual& by) {
+  return _mm512_fmadd_ps(_mm512_sub_ps(read_bytes(bytes, by.flip), by.shift), by.scale, x);
 }
 
 /// The grid between two roundings. Numbers are cut to its bounds before they are rounded, which is
 /// the same as after it, because bounds are whole.
 struct Middle {
-  __m512 low, high, scale;
+  __m512 low, high, zero, scale_a, scale_b, shift;
+  bool residual_first;
 };
 
 QUENCH_AVX512 inline Middle registers(const MiddleGrid& grid) {
-  return {_mm512_set1_ps(grid.low), _mm512_set1_ps(grid.high), _mm512_set1_ps(grid.scale)};
+  return {_mm512_set1_ps(grid.low),
+          _mm512_set1_ps(grid.high),
+          _mm512_set1_ps(grid.zero),
+          _mm512_set1_ps(grid.sum.scale_a),
+          _mm512_set1_ps(grid.sum.scale_b),
+          _mm512_set1_ps(grid.sum.shift),
+          grid.residual_first};
 }
 
 QUENCH_AVX512 inline __m512 rounded(__m512 x, const Middle& to) {
   const __m512 kept = _mm512_min_ps(_mm512_max_ps(x, to.low), to.high);
-  return _mm512_mul_ps(_mm512_roundscale_ps(kept, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
-                       to.scale);
+  return _mm512_add_ps(_mm512_roundscale_ps(kept, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
+                       to.zero);
+}
+
+/// The sum of flipped bytes, as `add_loop` makes it.
+QUENCH_AVX512 inline __m512 summed(__m512 layer, __m512 residual, const Middle& by) {
+  const __m512 a = by.residual_first ? residual : layer;
+  const __m512 b = by.residual_first ? layer : residual;
+  return _mm512_fmadd_ps(a, by.scale_a, _mm512_fmadd_ps(b, by.scale_b, by.shift));
 }
 
 template <int kWidth, AddBytes kAdd>
@@ -79,7 +96,7 @@ QUENCH_AVX512 void to_bytes(const Finish& finish, const FinishedTile& tile) {
       if constexpr (kAdd == AddBytes::Once) x = added(x, beside + kLanes * n, residual);
       if (slopes) x = sloped(x, slope);
       if constexpr (kAdd == AddBytes::Twice) {
-        x = added(rounded(x, middle), beside + kLanes * n, residual);
+        x = summed(rounded(x, middle), read_bytes(beside + kLanes * n, residual.flip), middle);
       }
       whole[n] = _mm512_cvtps_epi32(x);
     }

@@ -69,16 +69,13 @@ void dequantize_loop(const std::uint8_t* src, std::uint8_t flip, float zero, flo
 }
 
 QUENCH_CLONES
-static void add_anywhere(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
-                         const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
-                         std::int64_t size) {
+static void add_anywhere(const std::uint8_t* a, const std::uint8_t* b, const ByteSum& sum,
+                         const ByteStore& store, std::uint8_t* dst, std::int64_t size) {
   const ByteStore keep = store;
-  const ByteLoad first = load_a;
-  const ByteLoad second = load_b;
+  const ByteSum by = sum;
   for (std::int64_t i = 0; i < size; ++i) {
-    const float x = (load_byte(a[i], first.flip) - first.shift) * first.scale;
-    const float y = (load_byte(b[i], second.flip) - second.shift) * second.scale;
-    dst[i] = store_byte(x + y, keep);
+    const float second = load_byte(b[i], by.flip_b) * by.scale_b + by.shift;
+    dst[i] = store_byte(load_byte(a[i], by.flip_a) * by.scale_a + second, keep);
   }
 }
 
@@ -165,11 +162,10 @@ void quantize_planes_loop(const float* src, std::int64_t stride, std::int64_t ch
                            size - done);
 }
 
-void add_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
-              const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
-              std::int64_t size) {
+void add_loop(const std::uint8_t* a, const std::uint8_t* b, const ByteSum& sum,
+              const ByteStore& store, std::uint8_t* dst, std::int64_t size) {
   const auto run = avx512::available() ? avx512::add : add_anywhere;
-  run(a, load_a, b, load_b, store, dst, size);
+  run(a, b, sum, store, dst, size);
 }
 
 void mul_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,

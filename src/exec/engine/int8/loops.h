@@ -23,6 +23,17 @@ struct ByteLoad {
   std::uint8_t flip = 0;
 };
 
+/// The sum of two bytes in steps of the result: flipped bytes times their scales, and the zero
+/// points of all three together. Added in ONNX Runtime's order, so that what lies a hair from the
+/// middle of two steps is rounded to the same side.
+struct ByteSum {
+  float scale_a = 1;
+  float scale_b = 1;
+  float shift = 0;
+  std::uint8_t flip_a = 0;
+  std::uint8_t flip_b = 0;
+};
+
 /// Rows one after the other.
 struct RowShape {
   std::int64_t rows = 0;
@@ -38,9 +49,9 @@ void quantize_planes_loop(const float* src, std::int64_t stride, std::int64_t ch
 /// dst = (src - zero) * scale.
 void dequantize_loop(const std::uint8_t* src, std::uint8_t flip, float zero, float scale,
                      float* dst, std::int64_t size);
-/// dst = a + b, each on its grid.
-void add_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
-              const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst, std::int64_t size);
+/// dst = a + b; the zero point of `store` is 0.
+void add_loop(const std::uint8_t* a, const std::uint8_t* b, const ByteSum& sum,
+              const ByteStore& store, std::uint8_t* dst, std::int64_t size);
 /// dst = a * b; `load_a` carries both scales.
 void mul_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
               const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst, std::int64_t size);

@@ -91,27 +91,23 @@ QUENCH_AVX512 inline void interleave3(const __m128i* planes, std::uint8_t* dst) 
 
 }  // namespace
 
-QUENCH_AVX512 void add(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
-                       const ByteLoad& load_b, const ByteStore& to, std::uint8_t* dst,
-                       std::int64_t size) {
+QUENCH_AVX512 void add(const std::uint8_t* a, const std::uint8_t* b, const ByteSum& sum,
+                       const ByteStore& to, std::uint8_t* dst, std::int64_t size) {
   const Store by = registers(to);
-  const __m128i flip_a = _mm_set1_epi8(static_cast<char>(load_a.flip));
-  const __m128i flip_b = _mm_set1_epi8(static_cast<char>(load_b.flip));
-  const __m512 shift_a = _mm512_set1_ps(load_a.shift);
-  const __m512 shift_b = _mm512_set1_ps(load_b.shift);
-  const __m512 scale_a = _mm512_set1_ps(load_a.scale);
-  const __m512 scale_b = _mm512_set1_ps(load_b.scale);
+  const __m128i flip_a = _mm_set1_epi8(static_cast<char>(sum.flip_a));
+  const __m128i flip_b = _mm_set1_epi8(static_cast<char>(sum.flip_b));
+  const __m512 scale_a = _mm512_set1_ps(sum.scale_a);
+  const __m512 scale_b = _mm512_set1_ps(sum.scale_b);
+  const __m512 shift = _mm512_set1_ps(sum.shift);
   std::int64_t i = 0;
   for (; i + 16 <= size; i += 16) {
-    const __m512 x = _mm512_sub_ps(load(read(a + i), flip_a), shift_a);
-    const __m512 y = _mm512_sub_ps(load(read(b + i), flip_b), shift_b);
-    const __m512 sum = _mm512_add_ps(_mm512_mul_ps(x, scale_a), _mm512_mul_ps(y, scale_b));
-    write(dst + i, store(sum, by));
+    const __m512 second = _mm512_fmadd_ps(load(read(b + i), flip_b), scale_b, shift);
+    write(dst + i, store(_mm512_fmadd_ps(load(read(a + i), flip_a), scale_a, second), by));
   }
   if (i == size) return;
   last_block(a + i, b + i, dst + i, size - i,
              [&](const std::uint8_t* x, const std::uint8_t* y, std::uint8_t* out) {
-               add(x, load_a, y, load_b, to, out, 16);
+               add(x, y, sum, to, out, 16);
              });
 }
 

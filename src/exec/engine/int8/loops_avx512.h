@@ -8,6 +8,7 @@ namespace quench::exec {
 
 struct ByteLoad;
 struct ByteStore;
+struct ByteSum;
 struct RowShape;
 
 namespace avx512 {
@@ -18,8 +19,8 @@ bool available();
 /// Likewise for `look_up`.
 bool can_look_up();
 
-void add(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
-         const ByteLoad& load_b, const ByteStore& to, std::uint8_t* dst, std::int64_t size);
+void add(const std::uint8_t* a, const std::uint8_t* b, const ByteSum& sum, const ByteStore& to,
+         std::uint8_t* dst, std::int64_t size);
 void mul(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
          const ByteLoad& load_b, const ByteStore& to, std::uint8_t* dst, std::int64_t size);
 void quantize(const float* src, float scale, const ByteStore& to, std::uint8_t* dst,
@@ -40,8 +41,8 @@ std::int64_t sum_rows(const std::uint8_t* src, std::uint8_t flip, const RowShape
 #else
 inline bool available() { return false; }
 inline bool can_look_up() { return false; }
-inline void add(const std::uint8_t*, const ByteLoad&, const std::uint8_t*, const ByteLoad&,
-                const ByteStore&, std::uint8_t*, std::int64_t) {}
+inline void add(const std::uint8_t*, const std::uint8_t*, const ByteSum&, const ByteStore&,
+                std::uint8_t*, std::int64_t) {}
 inline void mul(const std::uint8_t*, const ByteLoad&, const std::uint8_t*, const ByteLoad&,
                 const ByteStore&, std::uint8_t*, std::int64_t) {}
 inline void quantize(const float*, float, const ByteStore&, std::uint8_t*, std::int64_t) {}

@@ -238,13 +238,20 @@ ByteStore store_of(const ByteGrid& grid, const Fusion& fusion) {
 /// What rounds to bytes; `grid` is that of the first rounding.
 void set_bytes(Finish& finish, const IntegerTail& tail, const ByteGrid& grid) {
   const ByteStore store = store_of(grid, tail.fusion);
-  finish.out = BytePattern(tail.middle ? store_of(*tail.out, tail.sum) : store);
+  finish.out = BytePattern(store);
   if (!tail.residual) return;
   finish.add = tail.middle ? AddBytes::Twice : AddBytes::Once;
   finish.residual = added_bytes(*tail.residual, tail.out->scale);
+  if (!tail.middle) return;
+  ByteStore last = store_of(*tail.out, tail.sum);
+  last.zero = 0;
+  finish.out = BytePattern(last);
   finish.middle = {.low = store.low - store.zero,
                    .high = store.high - store.zero,
-                   .scale = grid.scale / tail.out->scale};
+                   .zero = store.zero,
+                   .sum = tail.residual_first ? byte_sum(*tail.residual, grid, *tail.out)
+                                              : byte_sum(grid, *tail.residual, *tail.out),
+                   .residual_first = tail.residual_first};
 }
 
 void set_activation(Finish& finish, const Fusion& fusion) {
@@ -387,7 +394,7 @@ std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerT
     const double sum =
         std::abs(static_cast<double>(start)) + kMaxProduct * static_cast<double>(depth);
     const double most = static_cast<double>(finish.scales[c]) * sum + std::abs(given / step) +
-                        256.0 * static_cast<double>(finish.residual.scale + finish.middle.scale);
+                        256.0 * static_cast<double>(finish.residual.scale + finish.middle.most());
     if (tail.out && !(most < static_cast<double>(kMost))) return std::nullopt;
   }
   return numbers;

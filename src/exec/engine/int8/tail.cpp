@@ -92,6 +92,7 @@ std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& s
   if (context.has_input(kMiddleScale)) {
     tail.middle = take_grid(context, kMiddleScale, kMiddleZero);
     if (!tail.middle || !tail.out || !tail.residual) return std::nullopt;
+    tail.residual_first = context.node.get_int("residual_first", 0) != 0;
     tail.sum.activation = context.node.get_string("sum_activation", "");
     tail.sum.alpha = context.node.get_float("sum_activation_alpha", 0);
     tail.sum.beta = context.node.get_float("sum_activation_beta", 0);

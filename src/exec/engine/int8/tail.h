@@ -16,7 +16,8 @@ struct IntegerTail {
   Fusion fusion;  ///< its activation
   /// The grid on which the layer is rounded before the residual is added; nothing: it is not.
   std::optional<ByteGrid> middle;
-  Fusion sum;  ///< the activation behind that sum: none, relu or clip
+  bool residual_first = false;  ///< of the operands of that sum
+  Fusion sum;                   ///< the activation behind it: none, relu or clip
 
   at::ScalarType type() const { return out ? out->type : at::kFloat; }
 };
