@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "base/format.h"
 #include "pipeline/memory.h"
@@ -27,9 +28,12 @@ void check(const BenchOptions& options) {
   }
 }
 
-/// The steps of every run since the last `clear`.
+/// The steps of every run since the last `clear`. A run in slices takes them several times.
 class Profile {
  public:
+  void start_run() {
+    for (BenchStep& step : steps_) step.ms = 0;
+  }
   void add(const StepTime& time) {
     if (time.start_ms <= last_start_) next_ = 0;
     last_start_ = time.start_ms;
@@ -37,8 +41,7 @@ class Profile {
       steps_.push_back({.node = std::string(time.node), .op_type = std::string(time.op_type)});
     }
     BenchStep& step = steps_[next_++];
-    step.start_ms = time.start_ms;
-    step.ms = time.ms;
+    step.ms += time.ms;
     step.mean_ms += time.ms;
   }
   void clear() {
@@ -48,7 +51,11 @@ class Profile {
   }
   std::vector<BenchStep> steps(int runs) const {
     std::vector<BenchStep> result = steps_;
-    for (BenchStep& step : result) step.mean_ms /= runs;
+    double start = 0;
+    for (BenchStep& step : result) {
+      step.mean_ms /= runs;
+      step.start_ms = std::exchange(start, start + step.ms);
+    }
     return result;
   }
 
@@ -69,6 +76,7 @@ std::vector<double> time_runs(Session& session, const TensorMap& feeds, const Be
   const Clock::time_point start = Clock::now();
   for (int i = 0; i < options.runs; ++i) {
     context.check_cancelled();
+    profile.start_run();
     const Clock::time_point run_start = Clock::now();
     session.run(feeds);
     times.push_back(milliseconds_since(run_start));

@@ -69,10 +69,12 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
   fold_constants(model.graph, compile);
   if (compile.fast && !options.tap_all) {
     infer_types(model);
+    const std::string batch = batch_of_samples(model.graph);
     const bool integer = options.integer && compile.byte_products;
     if (integer) passes::run(model, Names(kInteger), keep);
     passes::run(model, Names(kFuse), keep);
     infer_types(model);
+    if (!batch.empty()) compile.sample_bytes = bytes_of_sample(model.graph, batch);
   }
   return std::move(model.graph);
 }

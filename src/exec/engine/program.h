@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "exec/engine/kernel.h"
+#include "exec/engine/samplewise.h"
 #include "quench/session.h"
 
 namespace quench::exec {
@@ -22,6 +23,8 @@ struct CompileOptions {
   std::function<void(const StepTime&)> on_step;
   std::function<void(const TapSample&)> on_sample;
   std::vector<std::string> taps;  ///< whose samples `on_sample` wants
+  /// Set by `prepare` where samples are computed apart from each other.
+  std::optional<SampleBytes> sample_bytes;
 };
 
 /// Steps in order, each reading and writing slots. A value's slot is its id in the graph.

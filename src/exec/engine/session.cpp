@@ -10,6 +10,7 @@
 #include "exec/engine/pool_allocator.h"
 #include "exec/engine/prepare.h"
 #include "exec/engine/program.h"
+#include "exec/engine/slices.h"
 #include "exec/session_impl.h"
 
 namespace quench::exec {
@@ -72,6 +73,7 @@ class EngineSession final : public Session::Impl {
     compile.on_sample = options.on_sample;
     if (options.on_sample) compile.taps = options.taps;
     Graph graph = prepare(std::move(model), options, compile);
+    if (!options.on_sample) sample_bytes_ = compile.sample_bytes;
     std::vector<UnsupportedNode> unsupported;
     program_ = std::make_unique<Program>(std::move(graph), compile, unsupported);
     if (!unsupported.empty()) fail_unsupported(unsupported);
@@ -87,7 +89,7 @@ class EngineSession final : public Session::Impl {
   TensorMap run(const TensorMap& feeds, std::span<const std::string> wanted) override {
     use_threads();
     at::InferenceMode inference;
-    std::vector<std::pair<int, at::Tensor>> slots;
+    Feeds slots;
     for (const auto& [name, tensor] : feeds) {
       const ValueId id = find(name, "feed");
       check_feed(program_->graph()[id], tensor);
@@ -99,13 +101,30 @@ class EngineSession final : public Session::Impl {
       for (const Value& value : outputs) names.push_back(value.name);
     }
     for (const std::string& name : names) ids.push_back(find(name, "compute"));
-    const std::vector<at::Tensor> results = program_->run_between(std::move(slots), ids);
+    const std::int64_t batch = batch_to_slice(slots, ids);
+    const std::int64_t size = batch < 2 ? batch : slice_size(batch, *sample_bytes_, threads_);
+    const std::vector<at::Tensor> results = size < batch
+                                                ? run_in_slices(*program_, slots, ids, size)
+                                                : program_->run_between(std::move(slots), ids);
     TensorMap map;
     for (std::size_t i = 0; i < names.size(); ++i) map[names[i]] = from_torch(results[i]);
     return map;
   }
 
  private:
+  /// The batch of a run of the whole graph that may be cut into slices; 0 otherwise.
+  std::int64_t batch_to_slice(const Feeds& feeds, const std::vector<int>& wanted) const {
+    const Graph& graph = program_->graph();
+    if (!sample_bytes_ || feeds.size() != inputs.size() || feeds.empty()) return 0;
+    if (!std::ranges::equal(wanted, graph.outputs)) return 0;
+    const std::int64_t batch = feeds.front().second.size(0);
+    const bool whole = std::ranges::all_of(feeds, [&](const auto& feed) {
+      return std::ranges::find(graph.inputs, feed.first) != graph.inputs.end() &&
+             feed.second.size(0) == batch;
+    });
+    return whole ? batch : 0;
+  }
+
   /// libtorch and oneDNN read the number of OpenMP's threads, which every calling thread has for
   /// itself. at::set_num_threads would set the same number, and start and end another pool of
   /// threads (XNNPACK's) that nothing here uses: 5 ms. The first question sets libtorch's own
@@ -128,6 +147,7 @@ class EngineSession final : public Session::Impl {
   }
 
   int threads_;
+  std::optional<SampleBytes> sample_bytes_;  ///< where a batch may be cut into slices
   std::unique_ptr<Program> program_;
 };
 
