@@ -340,7 +340,7 @@ void pool(Maker& m) {
   // Large images are shared between threads.
   const std::int64_t height = kind == 0 && m.pick(0, 7) == 0 ? 60 : m.pick(4, 9);
   const std::int64_t width = height == 60 ? 50 : m.pick(4, 9);
-  const std::string x = m.activation({m.pick(1, 2), m.pick(1, 40), height, width});
+  const std::string x = m.activation({m.pick(1, 2), m.pick(1, 100), height, width});
   if (kind == 0) return m.finish(m.apply("GlobalAveragePool", {x}), 0.01F);
   Node& node = m.node(kind == 1 ? "AveragePool" : "MaxPool", {x});
   const std::string y = m.last();

@@ -39,21 +39,27 @@ class DepthwiseRows {
     const DepthwiseShape& shape = conv.shape_;
     const std::int64_t padded = image.width + image.pads[1] + image.pads[3];
     columns_ = (padded + shape.strides[1] - 1) / shape.strides[1];
-    // The last block of a row may read past its end.
-    stride_ = shape.strides[1] * columns_ * shape.channels + kBlock;
+    // Rows begin where registers do; the last block of a row may read past its end.
+    phase_ = (columns_ * shape.channels + kBlock - 1) / kBlock * kBlock;
+    stride_ = shape.strides[1] * phase_ + kBlock;
     count_ = (shape.kernel[0] - 1) * shape.dilations[0] + 1 + shape.strides[0];
     flips_ = conv.flip_ == 0 ? 0 : 0x8080808080808080U;
     held_.assign(static_cast<std::size_t>(count_), -1);
-    bytes_.assign(static_cast<std::size_t>((count_ + 1) * stride_), conv.zero_);
+    // Kept for the next image: fresh memory costs more than the copies.
+    thread_local std::vector<std::uint8_t> memory;
+    const auto size = static_cast<std::size_t>((count_ + 1) * stride_ + kBlock);
+    if (memory.size() < size) memory.resize(size);
+    const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+    bytes_ = memory.data() + (kBlock - address % kBlock) % kBlock;
+    std::memset(bytes_ + count_ * stride_, conv.zero_, static_cast<std::size_t>(stride_));
   }
 
   /// The bytes that a tap of the row reads.
   const std::uint8_t* at(std::int64_t row, std::int64_t column) {
     const std::int64_t stride = conv_.shape_.strides[1];
-    const std::int64_t offset =
-        (column % stride * columns_ + column / stride) * conv_.shape_.channels;
-    if (row < 0 || row >= image_.height) return bytes_.data() + count_ * stride_ + offset;
-    std::uint8_t* bytes = bytes_.data() + row % count_ * stride_;
+    const std::int64_t offset = column % stride * phase_ + column / stride * conv_.shape_.channels;
+    if (row < 0 || row >= image_.height) return bytes_ + count_ * stride_ + offset;
+    std::uint8_t* bytes = bytes_ + row % count_ * stride_;
     std::int64_t& held = held_[static_cast<std::size_t>(row % count_)];
     if (held != row) fill(bytes, row);
     held = row;
@@ -65,45 +71,79 @@ class DepthwiseRows {
     const std::int64_t channels = conv_.shape_.channels;
     const std::int64_t stride = conv_.shape_.strides[1];
     const std::uint8_t* from = image_.src + row * image_.width * channels;
-    constexpr std::int64_t kVector = 16;
     const std::int64_t left = image_.pads[1];
+    const auto pixel = [&](std::int64_t column) {
+      return to + column % stride * phase_ + column / stride * channels;
+    };
+    for (std::int64_t x = 0; x < left; ++x) pad(pixel(x));
+    for (std::int64_t x = left + image_.width; x < columns_ * stride; ++x) pad(pixel(x));
     if (stride == 1) return copy(from, to + left * channels, image_.width * channels);
-    for (std::int64_t x = 0; x < image_.width; ++x) {
-      const std::int64_t column = x + left;
-      std::uint8_t* pixel = to + (column % stride * columns_ + column / stride) * channels;
-      const std::int64_t whole = channels - channels % kVector;
-      for (std::int64_t i = 0; i < whole; i += kVector) copy_vector(from + i, pixel + i);
-      if (whole != channels) copy(from + whole, pixel + whole, channels - whole);
-      from += channels;
+    for (std::int64_t phase = 0; phase < stride; ++phase) {
+      // The first pixel of the image in this phase.
+      const std::int64_t first = ((phase - left) % stride + stride) % stride;
+      if (first < image_.width) {
+        copy_pixels(from + first * channels, pixel(first + left),
+                    (image_.width - first + stride - 1) / stride);
+      }
     }
   }
 
-  void copy_vector(const std::uint8_t* from, std::uint8_t* to) const {
-    std::uint64_t parts[2];
-    std::memcpy(parts, from, sizeof parts);
-    parts[0] ^= flips_;
-    parts[1] ^= flips_;
-    std::memcpy(to, parts, sizeof parts);
+  void pad(std::uint8_t* pixel) const {
+    std::memset(pixel, conv_.zero_, static_cast<std::size_t>(conv_.shape_.channels));
+  }
+
+  /// Every so many pixels one, to lie side by side.
+  void copy_pixels(const std::uint8_t* from, std::uint8_t* to, std::int64_t count) const {
+    const std::int64_t channels = conv_.shape_.channels;
+    const std::int64_t step = conv_.shape_.strides[1] * channels;
+    if (flips_ == 0 && channels % 32 == 0)
+      return move_pixels<32>(from, to, {count, channels, step});
+    if (flips_ == 0 && channels % 16 == 0)
+      return move_pixels<16>(from, to, {count, channels, step});
+    if (flips_ == 0 && channels % 8 == 0) return move_pixels<8>(from, to, {count, channels, step});
+    for (std::int64_t i = 0; i < count; ++i) copy(from + i * step, to + i * channels, channels);
+  }
+
+  struct Pixels {
+    std::int64_t count, channels, step;
+  };
+  template <std::int64_t kSize>
+  static void move_pixels(const std::uint8_t* from, std::uint8_t* to, Pixels pixels) {
+    for (std::int64_t i = 0; i < pixels.count; ++i) {
+      for (std::int64_t c = 0; c < pixels.channels; c += kSize)
+        std::memcpy(to + c, from + c, kSize);
+      from += pixels.step;
+      to += pixels.channels;
+    }
   }
 
   void copy(const std::uint8_t* from, std::uint8_t* to, std::int64_t size) const {
-    if (conv_.flip_ == 0) {
+    if (flips_ == 0) {
       std::memcpy(to, from, static_cast<std::size_t>(size));
       return;
     }
-    for (std::int64_t i = 0; i < size; ++i) {
+    constexpr std::int64_t kWord = sizeof(flips_);
+    const std::int64_t whole = size - size % kWord;
+    for (std::int64_t i = 0; i < whole; i += kWord) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, from + i, kWord);
+      word ^= flips_;
+      std::memcpy(to + i, &word, kWord);
+    }
+    for (std::int64_t i = whole; i < size; ++i) {
       to[i] = static_cast<std::uint8_t>(from[i] ^ conv_.flip_);
     }
   }
 
   const Depthwise& conv_;
   DepthwiseImage image_;
-  std::int64_t columns_ = 0;
-  std::int64_t stride_ = 0;
+  std::int64_t columns_ = 0;  ///< of a phase
+  std::int64_t phase_ = 0;    ///< bytes from one phase of a row to the next
+  std::int64_t stride_ = 0;   ///< bytes from row to row
   std::int64_t count_ = 0;
   std::uint64_t flips_ = 0;
-  std::vector<std::int64_t> held_;   ///< which row each slot holds
-  std::vector<std::uint8_t> bytes_;  ///< the slots, then a row of padding
+  std::vector<std::int64_t> held_;  ///< which row each slot holds
+  std::uint8_t* bytes_ = nullptr;   ///< the slots, then a row of padding
 };
 
 std::optional<Depthwise> Depthwise::make(const DepthwiseShape& shape,

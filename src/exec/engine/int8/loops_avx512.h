@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace quench::exec {
 
@@ -38,6 +39,9 @@ void mul_rows(const std::uint8_t* a, const ByteLoad& load, const float* factors,
 /// Returns how many of the columns are done.
 std::int64_t sum_rows(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
                       std::int32_t* sums);
+/// The greatest of rows of `size` bytes, byte by byte.
+void max_rows(std::span<const std::uint8_t* const> rows, bool is_signed, std::uint8_t* dst,
+              std::int64_t size);
 #else
 inline bool available() { return false; }
 inline bool can_look_up() { return false; }
@@ -58,6 +62,7 @@ inline void mul_rows(const std::uint8_t*, const ByteLoad&, const float*, const B
 inline std::int64_t sum_rows(const std::uint8_t*, std::uint8_t, const RowShape&, std::int32_t*) {
   return 0;
 }
+inline void max_rows(std::span<const std::uint8_t* const>, bool, std::uint8_t*, std::int64_t) {}
 #endif
 
 }  // namespace avx512

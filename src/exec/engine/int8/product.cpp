@@ -328,15 +328,17 @@ void multiply_rows(const PackedColumns& columns, const Finish& finish, const Pro
 PiecesFunction plain_rows(const std::uint8_t* src, std::int64_t rows, RowForm form) {
   return [=](std::int64_t first, std::int64_t count, const std::uint8_t** pieces,
              std::uint8_t* scratch) {
-    const std::uint8_t* end = src + rows * form.length;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::uint8_t* row = src + (first + i) * form.length;
-      if (end - row < form.padded()) {
-        std::memcpy(scratch, row, static_cast<std::size_t>(form.length));
-        row = scratch;
-        scratch += form.padded();
-      }
-      pieces[i] = row;
+    // Whole registers of four bytes are read: the last rows may have to be put where they can be.
+    const std::int64_t over = form.padded() - form.length;
+    const std::int64_t safe =
+        over == 0 ? rows : std::max(rows - (over + form.length - 1) / form.length, std::int64_t{0});
+    const std::uint8_t* row = src + first * form.length;
+    const std::int64_t direct = std::clamp<std::int64_t>(safe - first, 0, count);
+    for (std::int64_t i = 0; i < direct; ++i) pieces[i] = row + i * form.length;
+    for (std::int64_t i = direct; i < count; ++i) {
+      std::memcpy(scratch, row + i * form.length, static_cast<std::size_t>(form.length));
+      pieces[i] = scratch;
+      scratch += form.padded();
     }
   };
 }

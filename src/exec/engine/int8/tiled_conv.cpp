@@ -90,13 +90,7 @@ struct Patches {
     const std::uint8_t* from = line.row(*this, 0) + (x * stride_x - left) * channels;
     if (dense) {
       const bool narrow = form.length <= rows * 16;
-      for (std::int64_t i = 0; i < count; ++i) {
-        narrow ? gather<16>(from + i * step, places.scratch)
-               : gather<kDenseRun>(from + i * step, places.scratch);
-        *places.at++ = places.scratch;
-        places.scratch += form.padded();
-      }
-      return;
+      return narrow ? gather<16>(from, count, places) : gather<kDenseRun>(from, count, places);
     }
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t column = 0; column < columns; ++column) {
@@ -109,14 +103,33 @@ struct Patches {
     places.at += count;
   }
 
-  /// The runs of one pixel side by side. What is copied too much is overwritten by the next.
   template <std::int64_t kSize>
-  void gather(const std::uint8_t* from, std::uint8_t* to) const {
-    for (std::int64_t row = 0; row < rows; ++row) {
-      std::memcpy(to, from, kSize);
-      to += pixels * channels;
-      from += dilation_y * width * channels;
+  void gather(const std::uint8_t* from, std::int64_t count, Places& places) const {
+    return rows == 3 ? gather<kSize, 3>(from, count, places)
+                     : gather<kSize, 0>(from, count, places);
+  }
+
+  /// The runs of each pixel side by side. What is copied too much is overwritten by the next. All
+  /// that the loop reads is local: bytes that are written could be anything else.
+  template <std::int64_t kSize, std::int64_t kRows>
+  void gather(const std::uint8_t* from, std::int64_t count, Places& places) const {
+    const std::int64_t lines = kRows == 0 ? rows : kRows;
+    const std::int64_t step = stride_x * channels;
+    const std::int64_t length = pixels * channels;
+    const std::int64_t line = dilation_y * width * channels;
+    const std::int64_t padded = form.padded();
+    const std::uint8_t** at = places.at;
+    std::uint8_t* scratch = places.scratch;
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t row = 0; row < lines; ++row) {
+        std::memcpy(scratch + row * length, from + row * line, kSize);
+      }
+      at[i] = scratch;
+      scratch += padded;
+      from += step;
     }
+    places.at = at + count;
+    places.scratch = scratch;
   }
 
   void locate_one(const Line& line, std::int64_t x0, Places& places) const {

@@ -148,9 +148,12 @@ Kernel make_max_pool(const OpContext& context) {
   const auto pool = pool_attributes(context, refusal);
   if (!pool) return Kernel::Refusal{refusal};
   const auto fast = context.fast ? make_fast_pool(*pool, PoolKind::Max) : FastPoolFunction();
-  return [pool = *pool, fast](Call& call) {
-    const auto done = fast && !call.wants(1) ? fast(call.in(0)) : std::nullopt;
-    if (done) return call.set(0, *done);
+  const auto bytes = context.fast ? make_byte_max_pool(*pool) : FastPoolFunction();
+  return [pool = *pool, fast, bytes](Call& call) {
+    for (const FastPoolFunction* each : {&bytes, &fast}) {
+      const auto done = *each && !call.wants(1) ? (*each)(call.in(0)) : std::nullopt;
+      if (done) return call.set(0, *done);
+    }
     run_max_pool(call, pool);
   };
 }
