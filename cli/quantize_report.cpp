@@ -14,6 +14,15 @@ namespace {
 /// The worst layers are worth a look, the others are in --json.
 constexpr std::size_t kWorstShown = 5;
 
+/// "67,810 (21.2 %)".
+std::string size_after(const QuantizeReport& report) {
+  std::string text = grouped(report.bytes_after);
+  if (report.bytes_before <= 0) return text;
+  const double share =
+      100.0 * static_cast<double>(report.bytes_after) / static_cast<double>(report.bytes_before);
+  return text + " (" + fixed(share, 1) + " %)";
+}
+
 /// Layers left in float, those with one type and reason counted together.
 void print_float_layers(const QuantizeReport& report) {
   std::map<std::pair<std::string, std::string>, std::int64_t> counts;
@@ -110,11 +119,15 @@ void print_report(const QuantizeReport& report) {
   Table table;
   table.column("what").column("value", Align::Right);
   if (!report.weights.empty()) print_weights(report);
-  table.row({"nodes on integers", grouped(report.integer_nodes)});
-  table.row({"nodes that only move integers", grouped(report.pass_through_nodes)});
-  table.row({"nodes in float", grouped(static_cast<std::int64_t>(report.float_layers.size()))});
-  table.row(
-      {"layers with corrected bias", grouped(static_cast<std::int64_t>(report.corrected_layers))});
+  // Of weights alone nothing runs on integers: rows of zeros would only puzzle.
+  const auto count = [&](const char* what, auto number) {
+    const auto value = static_cast<std::int64_t>(number);
+    if (value > 0 || report.weights.empty()) table.row({what, grouped(value)});
+  };
+  count("nodes on integers", report.integer_nodes);
+  count("nodes that only move integers", report.pass_through_nodes);
+  count("nodes in float", report.float_layers.size());
+  count("layers with corrected bias", report.corrected_layers);
   if (report.equalized_groups > 0) {
     table.row({"groups of equalised channels",
                grouped(static_cast<std::int64_t>(report.equalized_groups))});
@@ -123,8 +136,8 @@ void print_report(const QuantizeReport& report) {
     table.row({"ranges of activations by", report.activation_observer});
   }
   table.row({"size before, bytes", grouped(report.bytes_before)});
-  table.row({"size after, bytes", grouped(report.bytes_after)});
-  table.row({"samples calibrated with", grouped(report.calibration_samples)});
+  table.row({"size after, bytes", size_after(report)});
+  count("samples calibrated with", report.calibration_samples);
   table.row({"seconds", fixed(report.seconds, 2)});
   table.row({"most memory, MB", fixed(report.peak_memory_mb, 0)});
   print(table.text() + "\n");

@@ -98,7 +98,8 @@ void print_weights(const QuantizeReport& report) {
   }
   if (elements > 0) {
     const double share = 25.0 * static_cast<double>(bytes) / static_cast<double>(elements);
-    print("these weights take " + fixed(share, 2) + " % of their float32 size\n");
+    print("as ONNX stores them, these weights take " + fixed(share, 2) +
+          " % of their float32 size\n");
   }
   print("\n");
 }
