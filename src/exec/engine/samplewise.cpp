@@ -32,6 +32,9 @@ constexpr auto kRows =
     std::to_array<std::string_view>({"AveragePool", "BatchNormalization", "Conv", "ConvTranspose",
                                      "DepthToSpace", "GlobalAveragePool", "GlobalMaxPool",
                                      "InstanceNormalization", "LRN", "MaxPool", "SpaceToDepth"});
+/// The same first dimension means the same rows: a row keeps its elements, or is resized alone.
+constexpr auto kSameRows =
+    std::to_array<std::string_view>({"Reshape", "Resize", "Squeeze", "Unsqueeze"});
 /// The same where the dimension they work along is not the first one.
 constexpr auto kAlongAxis = std::to_array<std::string_view>(
     {"Concat", "Gather", "Hardmax", "LayerNormalization", "LogSoftmax", "Softmax", "Split"});
@@ -125,10 +128,10 @@ class Follower {
     }
     // From here on samples come first, and the other inputs say what to do with them.
     if (!samples(node.inputs[0])) return false;
-    // A row has as many elements as before, so that the same first dimension means the same rows.
-    if (op == "Reshape" || op == "Resize") return !samples(node.inputs.back());
+    if (in(kSameRows, op)) return node.inputs.size() == 1 || !samples(node.inputs.back());
     if (!all(node, Holds::Constant, 1)) return false;
-    if (in(kRows, op)) return true;
+    // Other outputs look beyond a sample: positions in the whole batch, means over it.
+    if (in(kRows, op)) return node.outputs.size() == 1 && node.get_int("training_mode", 0) == 0;
     if (in(kAlongAxis, op)) return along_inner_axis(node);
     if (op == "QuantizeLinear" || op == "DequantizeLinear") return one_scale_for_rows(node);
     if (op == "Flatten") return node.get_int("axis", 1) == 1;

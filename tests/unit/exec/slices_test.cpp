@@ -148,6 +148,22 @@ TEST(Slices, SamplesThatMeetAreRunTogether) {
          b.constant("weights", random_tensor({kBatch, 1}, 7));
          b.node("Mul", {"x", "weights"}, {"y"});
        }},
+      {"positions in the batch",
+       [](Builder& b) {
+         b.constant("shape", Tensor::of<std::int64_t>({4}, {-1, 1, 1024, 1024}));
+         b.node("Reshape", {"x", "shape"}, {"image"});
+         b.node("MaxPool", {"image"}, {"most", "where"}).set("kernel_shape", Ints{2, 2});
+         b.node("Cast", {"where"}, {"y"}).set("to", std::int64_t{1});
+       }},
+      {"normalised over the batch",
+       [](Builder& b) {
+         b.constant("shape", Tensor::of<std::int64_t>({4}, {-1, 4, 512, 512}));
+         b.node("Reshape", {"x", "shape"}, {"image"});
+         b.numbers("ones", {4}, {1, 1, 1, 1}).numbers("zeros", {4}, {0, 0, 0, 0});
+         Node& node = b.node("BatchNormalization", {"image", "ones", "zeros", "zeros", "ones"},
+                             {"y", "mean", "var"});
+         node.set("training_mode", std::int64_t{1});
+       }},
       {"rows of other lengths",
        [](Builder& b) {
          b.constant("shape", Tensor::of<std::int64_t>({2}, {-1, kWide / 2}));
