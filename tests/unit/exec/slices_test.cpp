@@ -108,8 +108,20 @@ TEST(Slices, AReshapeThatComputesItsShapeKeepsTheRows) {
 /// Adds the nodes of one case: from "x", N rows of kWide numbers, to "y".
 using AddNodes = std::function<void(Builder&)>;
 
+/// None of the cases is run in slices, and all give what whole batches give.
+void expect_whole(const std::map<std::string, AddNodes>& cases) {
+  const Tensor x = random_tensor({kBatch, kWide}, 6);
+  for (const auto& [title, add] : cases) {
+    SCOPED_TRACE(title);
+    Builder b = wide_input();
+    add(b);
+    b.output("y");
+    expect_slices(b.model, x, 1);
+  }
+}
+
 TEST(Slices, SamplesThatMeetAreRunTogether) {
-  const std::map<std::string, AddNodes> cases = {
+  expect_whole({
       {"a sum over the batch",
        [](Builder& b) {
          b.constant("axes", Tensor::of<std::int64_t>({1}, {0}));
@@ -143,6 +155,11 @@ TEST(Slices, SamplesThatMeetAreRunTogether) {
          b.node("Gather", {"numbers", "first"}, {"batch"}).set("axis", std::int64_t{0});
          b.node("Div", {"x", "batch"}, {"y"});
        }},
+  });
+}
+
+TEST(Slices, OperatorsThatKnowTheBatchAreRunTogether) {
+  expect_whole({
       {"a weight for each sample",
        [](Builder& b) {
          b.constant("weights", random_tensor({kBatch, 1}, 7));
@@ -172,15 +189,7 @@ TEST(Slices, SamplesThatMeetAreRunTogether) {
          b.node("Softmax", {"halves"}, {"s"}).set("axis", std::int64_t{0});
          b.node("Reshape", {"s", "back"}, {"y"});
        }},
-  };
-  const Tensor x = random_tensor({kBatch, kWide}, 6);
-  for (const auto& [title, add] : cases) {
-    SCOPED_TRACE(title);
-    Builder b = wide_input();
-    add(b);
-    b.output("y");
-    expect_slices(b.model, x, 1);
-  }
+  });
 }
 
 TEST(Slices, ValuesBetweenAreShownForTheWholeBatch) {
