@@ -56,6 +56,7 @@ using KernelFunction = std::function<void(Call&)>;
 struct Kernel {
   KernelFunction run;
   std::string refusal;
+  bool shares = false;  ///< its work is shared by `share`, if at all, and never by OpenMP alone
 
   Kernel(KernelFunction function) : run(std::move(function)) {}  // NOLINT: lambdas convert
   template <typename F>
@@ -66,6 +67,11 @@ struct Kernel {
   };
   Kernel(Refusal no) : refusal(std::move(no.reason)) {}  // NOLINT: refusals convert
 };
+
+inline Kernel sharing(Kernel kernel) {
+  kernel.shares = true;
+  return kernel;
+}
 
 template <typename... Args>
 Kernel::Refusal refuse(fmt::format_string<Args...> text, Args&&... args) {

@@ -3,16 +3,22 @@
 #include "exec/engine/program.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <set>
 
 #include "exec/engine/bridge.h"
 #include "exec/engine/captures.h"
+#include "exec/engine/team.h"
 #include "exec/engine/types.h"
 #include "passes/pass.h"
 
 namespace quench::exec {
 namespace {
+
+/// Their result is their input, seen otherwise: fast wherever they run.
+constexpr std::array<std::string_view, 5> kViews = {"Flatten", "Identity", "Reshape", "Squeeze",
+                                                    "Unsqueeze"};
 
 bool is_short_float(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
 
@@ -150,6 +156,7 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   Kernel kernel = info->make(context);
   if (!kernel.run) return no(kernel.refusal);
   Step step;
+  step.shares = kernel.shares || std::ranges::find(kViews, node.op_type) != kViews.end();
   step.run = info->any_float ? std::move(kernel.run) : widened(std::move(kernel.run));
   step.label = label(graph_, node);
   step.op_type = node.op_type;
@@ -223,6 +230,7 @@ Program::Schedule Program::make_schedule(const std::vector<int>& fed,
       }
     }
   }
+  result.stretches = stretches_of(result.steps);
   // Fed tensors belong to the caller.
   result.reusable = result.release;
   for (std::vector<int>& slots : result.reusable) {
@@ -231,8 +239,7 @@ Program::Schedule Program::make_schedule(const std::vector<int>& fed,
   return result;
 }
 
-const Program::Schedule& Program::schedule(const std::vector<int>& fed,
-                                           const std::vector<int>& wanted) {
+Program::Schedule& Program::schedule(const std::vector<int>& fed, const std::vector<int>& wanted) {
   constexpr std::size_t kMaxKept = 64;
   for (const auto& each : schedules_) {
     if (each->fed == fed && each->wanted == wanted) return *each;
@@ -256,19 +263,47 @@ void Program::run_step(const Step& step, Call& call) {
   }
 }
 
-void Program::run_steps(const Schedule& plan) {
-  using Clock = std::chrono::steady_clock;
+std::vector<Program::Stretch> Program::stretches_of(const std::vector<int>& steps) const {
+  std::vector<Stretch> result;
+  const auto shares = [&](std::size_t i) {
+    return steps_[static_cast<std::size_t>(steps[i])].shares;
+  };
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (result.empty() || shares(i) != shares(i - 1)) result.push_back({.begin = i});
+    result.back().end = i + 1;
+  }
+  return result;
+}
+
+void Program::run_steps(Schedule& plan) {
+  // Below that a team is not worth its parallel region.
+  constexpr std::int64_t kWorthATeam = 3;
+  Clock::time_point start;
+  for (Stretch& stretch : plan.stretches) {
+    const std::int64_t before = times_shared();
+    const auto run = [&] { run_stretch(plan, stretch, start); };
+    if (stretch.shared >= kWorthATeam && !on_sample_) {
+      run_as_team(run);
+    } else {
+      run();
+    }
+    const bool shares = steps_[static_cast<std::size_t>(plan.steps[stretch.begin])].shares;
+    stretch.shared = shares ? times_shared() - before : 0;
+  }
+}
+
+void Program::run_stretch(const Schedule& plan, const Stretch& stretch, Clock::time_point& begin) {
   using Milliseconds = std::chrono::duration<double, std::milli>;
-  const auto run_start = on_step_ ? Clock::now() : Clock::time_point();
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+  for (std::size_t i = stretch.begin; i < stretch.end; ++i) {
     const Step& step = steps_[static_cast<std::size_t>(plan.steps[i])];
     Call call(slots_, step.in, step.out, plan.reusable[i]);
     const auto start = on_step_ ? Clock::now() : Clock::time_point();
+    if (i == 0) begin = start;
     run_step(step, call);
     if (on_step_) {
       on_step_({.node = step.label,
                 .op_type = step.op_type,
-                .start_ms = Milliseconds(start - run_start).count(),
+                .start_ms = Milliseconds(start - begin).count(),
                 .ms = Milliseconds(Clock::now() - start).count()});
     }
     if (on_sample_) {
@@ -325,7 +360,7 @@ std::vector<at::Tensor> Program::run_between(std::vector<std::pair<int, at::Tens
     at::Tensor& held = slots_[static_cast<std::size_t>(slot)];
     if (held.defined()) defaults.emplace_back(slot, held);
   }
-  const Schedule& plan = schedule(fed, wanted);
+  Schedule& plan = schedule(fed, wanted);
   for (auto& [slot, tensor] : feeds) slots_[static_cast<std::size_t>(slot)] = std::move(tensor);
   const auto tidy = [&] {
     clear(plan);

@@ -2,6 +2,7 @@
 // A graph compiled into steps over slots.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <span>
@@ -44,12 +45,20 @@ class Program {
   const std::vector<std::string>& captures() const noexcept { return captures_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Step {
     KernelFunction run;
     std::vector<int> in;
     std::vector<int> out;
     std::string label;
     std::string op_type;
+    bool shares = false;  ///< may run in a team
+  };
+  /// Steps of a schedule that follow each other and may run in a team.
+  struct Stretch {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::int64_t shared = 0;  ///< how often the last run had work for a team
   };
   /// The steps that a pair of feeds and wanted slots needs, and which slots each step frees.
   struct Schedule {
@@ -58,16 +67,19 @@ class Program {
     std::vector<int> steps;
     std::vector<std::vector<int>> release;
     std::vector<std::vector<int>> reusable;  ///< of those, the ones a kernel may write into
+    std::vector<Stretch> stretches;          ///< cover all steps
   };
 
   void give_up(ValueId id);
   void add_step(const Node& node, const CompileOptions& options,
                 std::vector<UnsupportedNode>& unsupported);
   void show_samples(int slot);
-  const Schedule& schedule(const std::vector<int>& fed, const std::vector<int>& wanted);
+  Schedule& schedule(const std::vector<int>& fed, const std::vector<int>& wanted);
   Schedule make_schedule(const std::vector<int>& fed, const std::vector<int>& wanted) const;
   std::vector<int> steps_between(const std::vector<int>& fed, const std::vector<int>& wanted) const;
-  void run_steps(const Schedule& schedule);
+  std::vector<Stretch> stretches_of(const std::vector<int>& steps) const;
+  void run_steps(Schedule& schedule);
+  void run_stretch(const Schedule& schedule, const Stretch& stretch, Clock::time_point& begin);
   void run_step(const Step& step, Call& call);
   void clear(const Schedule& schedule);
 

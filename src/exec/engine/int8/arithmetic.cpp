@@ -54,7 +54,7 @@ class ByteBinary {
     const auto* src = bytes_of(x);
     auto* to = mutable_bytes_of(dst);
     const std::int64_t grain = std::max<std::int64_t>(kByteGrain / channels, 1);
-    at::parallel_for(0, x.size(0) * pixels, grain, [&](std::int64_t begin, std::int64_t end) {
+    share(0, x.size(0) * pixels, grain, [&](std::int64_t begin, std::int64_t end) {
       while (begin < end) {
         const std::int64_t n = begin / pixels;
         const std::int64_t stop = std::min(end, (n + 1) * pixels);
@@ -83,7 +83,7 @@ class ByteBinary {
     const auto* first = bytes_of(a);
     const auto* second = bytes_of(b);
     auto* to = mutable_bytes_of(dst);
-    at::parallel_for(0, a.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
+    share(0, a.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
       if (kind_ == Binary::Add) {
         add_loop(first + begin, second + begin, sum_, store_, to + begin, end - begin);
       } else {
@@ -112,7 +112,7 @@ Kernel make_binary(const OpContext& context) {
       clamped_store(*out, node.get_string("activation", ""), node.get_float("activation_alpha", 0),
                     node.get_float("activation_beta", 0));
   const ByteBinary kernel(kKind, *a, *b, *out, store);
-  return [kernel](Call& call) { call.set(0, kernel(call.in(0), call.in(3))); };
+  return sharing([kernel](Call& call) { call.set(0, kernel(call.in(0), call.in(3))); });
 }
 
 /// One input of a concatenation: as it is, or through a table onto the result's grid.
@@ -133,7 +133,7 @@ at::Tensor concat_channels(const Call& call, const std::vector<Part>& parts, at:
   const std::int64_t stride = shape[1];
   const std::int64_t grain =
       std::max<std::int64_t>(4 * kByteGrain / std::max<std::int64_t>(stride, 1), 1);
-  at::parallel_for(0, shape[0] * shape[2] * shape[3], grain, [&](auto begin, auto end) {
+  share(0, shape[0] * shape[2] * shape[3], grain, [&](auto begin, auto end) {
     std::int64_t channel = 0;
     for (const Part& part : parts) {
       const std::int64_t columns = call.in(part.input).size(1);
@@ -176,7 +176,7 @@ Kernel make_concat(const OpContext& context) {
     if (!same) parts.back().table = requantising_table(*grid, *out);
   }
   if (!out || parts.empty()) return refuse("its scales and zero points must be constants");
-  return [parts, axis, type = out->type](Call& call) {
+  return sharing([parts, axis, type = out->type](Call& call) {
     if (joins_channels(call, parts, axis)) {
       return call.set(0, concat_channels(call, parts, type));
     }
@@ -186,7 +186,7 @@ Kernel make_concat(const OpContext& context) {
       bytes.push_back(part.table ? (*part.table)(x) : x);
     }
     call.set(0, concat_bytes(bytes, axis));
-  };
+  });
 }
 
 }  // namespace

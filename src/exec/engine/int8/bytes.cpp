@@ -29,16 +29,15 @@ at::Tensor quantize_image(const at::Tensor& x, const ByteGrid& grid) {
   const float* src = x.data_ptr<float>();
   auto* to = mutable_bytes_of(dst);
   const ByteStore store = byte_store(grid);
-  at::parallel_for(
-      0, x.size(0) * pixels, kByteGrain / 4, [&](std::int64_t begin, std::int64_t end) {
-        while (begin < end) {
-          const std::int64_t image = begin / pixels;
-          const std::int64_t stop = std::min(end, (image + 1) * pixels);
-          quantize_planes_loop(src + image * channels * pixels + begin % pixels, pixels, channels,
-                               grid.scale, store, to + begin * channels, stop - begin);
-          begin = stop;
-        }
-      });
+  share(0, x.size(0) * pixels, kByteGrain / 4, [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      const std::int64_t image = begin / pixels;
+      const std::int64_t stop = std::min(end, (image + 1) * pixels);
+      quantize_planes_loop(src + image * channels * pixels + begin % pixels, pixels, channels,
+                           grid.scale, store, to + begin * channels, stop - begin);
+      begin = stop;
+    }
+  });
   return dst;
 }
 
@@ -82,7 +81,7 @@ at::Tensor ByteTable::operator()(const at::Tensor& given) const {
   at::Tensor dst = new_alike(x, to_);
   const auto* src = bytes_of(x);
   auto* to = mutable_bytes_of(dst);
-  at::parallel_for(0, x.numel(), kLookUpGrain, [&](std::int64_t begin, std::int64_t end) {
+  share(0, x.numel(), kLookUpGrain, [&](std::int64_t begin, std::int64_t end) {
     look_up_loop(entries_.data(), src + begin, to + begin, end - begin);
   });
   return dst;
@@ -103,7 +102,7 @@ at::Tensor dequantize_bytes(const at::Tensor& given, const ByteGrid& grid) {
   at::Tensor dst = new_alike(x, at::kFloat);
   const auto* src = bytes_of(x);
   float* to = dst.data_ptr<float>();
-  at::parallel_for(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
+  share(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
     dequantize_loop(src + begin, grid.flip(), grid.flipped_zero(), grid.scale, to + begin,
                     end - begin);
   });
@@ -117,7 +116,7 @@ at::Tensor quantize_floats(const at::Tensor& given, const ByteGrid& grid) {
   const float* src = x.data_ptr<float>();
   auto* to = mutable_bytes_of(dst);
   const ByteStore store = byte_store(grid);
-  at::parallel_for(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
+  share(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
     quantize_loop(src + begin, grid.scale, store, to + begin, end - begin);
   });
   return dst;

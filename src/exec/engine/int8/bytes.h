@@ -8,6 +8,7 @@
 
 #include "exec/engine/int8/grid.h"
 #include "exec/engine/int8/loops.h"
+#include "exec/engine/team.h"
 
 namespace quench::exec {
 

@@ -45,7 +45,7 @@ class IntegerDepthwise {
     const std::int64_t pairs = (image.dst_height + 1) / 2;
     const std::int64_t each = 2 * image.dst_width * src.size(1);
     const std::int64_t grain = std::max<std::int64_t>(kByteGrain / each, 1);
-    at::parallel_for(0, src.size(0) * pairs, grain, [&](std::int64_t begin, std::int64_t end) {
+    share(0, src.size(0) * pairs, grain, [&](std::int64_t begin, std::int64_t end) {
       while (begin < end) {
         const std::int64_t n = begin / pairs;
         const std::int64_t stop = std::min(end, (n + 1) * pairs);
@@ -113,7 +113,7 @@ std::optional<Kernel> make_integer_depthwise(const ConvAttributes& attributes,
   if (!conv) return std::nullopt;
   auto kernel = std::make_shared<IntegerDepthwise>(window, data.sizes().vec(), source,
                                                    tail.out->type, std::move(*conv));
-  return Kernel([kernel](Call& call) { (*kernel)(call); });
+  return sharing([kernel](Call& call) { (*kernel)(call); });
 }
 
 }  // namespace quench::exec

@@ -141,9 +141,8 @@ class DynamicLinear {
     plan.execute();
     if (!own_gelu()) return;
     constexpr std::int64_t kGeluGrain = 1 << 13;
-    at::parallel_for(0, rows.count * width_, kGeluGrain, [=](std::int64_t begin, std::int64_t end) {
-      gelu_loop(to + begin, end - begin);
-    });
+    share(0, rows.count * width_, kGeluGrain,
+          [=](std::int64_t begin, std::int64_t end) { gelu_loop(to + begin, end - begin); });
   }
 
   void prepare(float scale, std::int32_t zero) {
@@ -311,7 +310,7 @@ DynamicBytes dynamic_quantize(const at::Tensor& given) {
   float low = 0;
   float high = 0;
   std::mutex guard;
-  at::parallel_for(0, dense.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
+  share(0, dense.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
     const auto part = extent_loop(data + begin, end - begin);
     const std::lock_guard lock(guard);
     low = std::min(low, part.first);

@@ -277,7 +277,7 @@ std::optional<Kernel> make_integer_matmul(const OpContext& context) {
   if (auto numbers = layer_numbers(*source, *tail, *weights, bias)) {
     auto own = std::make_shared<TiledLinear>(*source, *tail, weights->data, transposed,
                                              std::move(*numbers));
-    return Kernel([own](Call& call) { (*own)(call); });
+    return sharing([own](Call& call) { (*own)(call); });
   }
   auto kernel =
       std::make_shared<IntegerLinear>(*source, std::move(*tail), *weights, transposed, bias);

@@ -31,7 +31,7 @@ class ByteMaxPool {
     const std::int64_t line = shape[3] * shape[1];
     const std::int64_t taps = window_.kernel[0] * window_.kernel[1];
     const std::int64_t grain = std::max<std::int64_t>(8 * kByteGrain / (line * taps), 1);
-    at::parallel_for(0, shape[0] * shape[2], grain, [&](std::int64_t begin, std::int64_t end) {
+    share(0, shape[0] * shape[2], grain, [&](std::int64_t begin, std::int64_t end) {
       std::vector<const std::uint8_t*> pixels(static_cast<std::size_t>(taps));
       for (std::int64_t i = begin; i < end; ++i) {
         pool_line(x, {.image = i / shape[2], .y = i % shape[2]}, pixels, to + i * line);

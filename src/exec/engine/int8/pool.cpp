@@ -39,10 +39,10 @@ at::Tensor average_channels(const at::Tensor& x, const Grids& grids) {
   const std::int64_t size = shape.rows * shape.columns;
   // A large image alone is shared by its rows.
   const std::int64_t parts =
-      size >= 4 * kByteGrain && x.size(0) < at::get_num_threads() ? at::get_num_threads() : 1;
+      size >= 4 * kByteGrain && x.size(0) < sharing_threads() ? sharing_threads() : 1;
   const std::int64_t grain = std::max<std::int64_t>(4 * kByteGrain * parts / size, 1);
   std::vector<std::int32_t> sums(static_cast<std::size_t>(x.size(0) * parts * shape.columns), 0);
-  at::parallel_for(0, x.size(0) * parts, grain, [&](std::int64_t begin, std::int64_t end) {
+  share(0, x.size(0) * parts, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t first = i % parts * shape.rows / parts;
       const std::int64_t last = (i % parts + 1) * shape.rows / parts;
@@ -71,7 +71,7 @@ Kernel make_global_average(const OpContext& context) {
   if (!grids) return refuse("its scales and zero points must be constants, one each");
   if (context.node.get_int("channels_last", 0) != 0)
     return refuse("channels_last is not supported");
-  return [grids = *grids](Call& call) {
+  return sharing([grids = *grids](Call& call) {
     const at::Tensor& given = call.in(0);
     constexpr std::int64_t kMaxPixels = 1 << 22;
     if (given.dim() != 4 || given.numel() == 0 || given.size(2) * given.size(3) > kMaxPixels) {
@@ -81,7 +81,7 @@ Kernel make_global_average(const OpContext& context) {
       return call.set(0, quantize_floats(at::mean(real, axes, true), grids.out));
     }
     call.set(0, average_channels(given.contiguous(kNhwc), grids));
-  };
+  });
 }
 
 /// Through floats between exact conversions: the window sums of bytes are exact in them.
@@ -128,7 +128,7 @@ class WindowAverage {
     const std::int64_t lines = shape[0] * shape[2];
     const std::int64_t work = shape[3] * shape[1] * window_.kernel[0] * window_.kernel[1];
     const std::int64_t grain = std::max<std::int64_t>(4 * kByteGrain / work, 1);
-    at::parallel_for(0, lines, grain, [&](std::int64_t begin, std::int64_t end) {
+    share(0, lines, grain, [&](std::int64_t begin, std::int64_t end) {
       Row row(x.size(1));
       for (std::int64_t line = begin; line < end; ++line) {
         for (std::int64_t i = 0; i < shape[3]; ++i) {
@@ -196,11 +196,12 @@ Kernel make_average(const OpContext& context) {
       kernel[1] > kMaxWindow / kernel[0] || context.node.get_int("ceil_mode", 0) != 0) {
     return floats;
   }
-  return [average = WindowAverage(context, *grids), run = std::move(floats.run)](Call& call) {
-    auto result = average(call.in(0));
-    if (!result) return run(call);
-    call.set(0, std::move(*result));
-  };
+  return sharing(
+      [average = WindowAverage(context, *grids), run = std::move(floats.run)](Call& call) {
+        auto result = average(call.in(0));
+        if (!result) return run(call);
+        call.set(0, std::move(*result));
+      });
 }
 
 /// Softmax of rows of bytes: exponentials of the distance to the largest are looked up.
@@ -221,7 +222,7 @@ class ByteSoftmax {
     const auto* src = bytes_of(x);
     auto* to = mutable_bytes_of(dst);
     const std::int64_t grain = std::max<std::int64_t>(kByteGrain / 4 / columns, 1);
-    at::parallel_for(0, x.numel() / columns, grain, [&](std::int64_t begin, std::int64_t end) {
+    share(0, x.numel() / columns, grain, [&](std::int64_t begin, std::int64_t end) {
       std::vector<float> row(static_cast<std::size_t>(columns));
       for (std::int64_t i = begin; i < end; ++i) {
         const float sum = exponentials(src + i * columns, row);
@@ -259,11 +260,11 @@ Kernel make_softmax(const OpContext& context) {
   const auto grids = take_grids(context);
   context.taken = taken;
   if (!floats.run || !grids) return floats;
-  return [softmax = ByteSoftmax(*grids), axis, run = std::move(floats.run)](Call& call) {
+  return sharing([softmax = ByteSoftmax(*grids), axis, run = std::move(floats.run)](Call& call) {
     const at::Tensor& x = call.in(0);
     if (x.dim() == 0 || (axis != -1 && axis != x.dim() - 1)) return run(call);
     call.set(0, softmax(x));
-  };
+  });
 }
 
 }  // namespace

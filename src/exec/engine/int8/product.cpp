@@ -211,12 +211,11 @@ bool shares_columns(const PackedColumns& columns, std::int64_t rows, std::int64_
   return large ? by_columns <= by_rows * kWorth : by_columns * kWorth < by_rows;
 }
 
-/// Multiplications that are worth a second thread.
-bool worth_sharing(const PackedColumns& columns, std::int64_t rows) {
-  constexpr std::int64_t kWorth = 1 << 19;
+/// The time a product takes, in multiplications.
+std::int64_t effort(const PackedColumns& columns, std::int64_t rows) {
   constexpr std::int64_t kFinishing = 16;
   const RowForm form = columns.form();
-  return rows * columns.columns() * (form.runs * form.padded() + kFinishing) >= kWorth;
+  return rows * columns.columns() * (form.runs * form.padded() + kFinishing);
 }
 
 bool is_known(const Fusion& fusion, bool real) {
@@ -294,7 +293,7 @@ PackedColumns::PackedColumns(const std::int8_t* data, std::int64_t columns, std:
   // Less is packed sooner than a second thread starts.
   constexpr std::int64_t kGrain = 1 << 20;
   const std::int64_t grain = std::max<std::int64_t>(kGrain / (kMaxTileWidth * unit_size), 1);
-  at::parallel_for(0, count, grain, [&](std::int64_t begin, std::int64_t end) {
+  share(0, count, grain, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) {
       const Panel& panel = panels_[static_cast<std::size_t>(i)];
       packer(panel, packed + panel.first * unit_size);
@@ -305,22 +304,23 @@ PackedColumns::PackedColumns(const std::int8_t* data, std::int64_t columns, std:
 void multiply_rows(const PackedColumns& columns, const Finish& finish, const ProductRows& rows) {
   const Worker work(columns, finish, rows);
   const auto panels = columns.panels().size();
-  const std::int64_t threads = worth_sharing(columns, rows.count) ? at::get_num_threads() : 1;
-  if (threads == 1) return work({0, rows.count, 0, panels});
+  constexpr std::int64_t kWorth = 1 << 18;  // for each thread
+  const std::int64_t all = effort(columns, rows.count);
+  if (all < kWorth / 2) return work({0, rows.count, 0, panels});
+  const std::int64_t threads = sharing_threads();
+  const std::int64_t grain = std::max<std::int64_t>(kWorth * threads / all, 1);
   const bool by_columns = shares_columns(columns, rows.count, threads);
-  at::parallel_for(0, threads, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = begin; i < end; ++i) {
-      const auto part = [&](std::int64_t whole) {
-        return std::pair(i * whole / threads, (i + 1) * whole / threads);
-      };
-      if (by_columns) {
-        const auto cut = part(static_cast<std::int64_t>(panels));
-        work({0, rows.count, static_cast<std::size_t>(cut.first),
-              static_cast<std::size_t>(cut.second)});
-      } else {
-        const auto cut = part(rows.count);
-        work({cut.first, cut.second - cut.first, 0, panels});
-      }
+  share(0, threads, grain, [&](std::int64_t begin, std::int64_t end) {
+    const auto part = [&](std::int64_t whole) {
+      return std::pair(begin * whole / threads, end * whole / threads);
+    };
+    if (by_columns) {
+      const auto cut = part(static_cast<std::int64_t>(panels));
+      work({0, rows.count, static_cast<std::size_t>(cut.first),
+            static_cast<std::size_t>(cut.second)});
+    } else {
+      const auto cut = part(rows.count);
+      work({cut.first, cut.second - cut.first, 0, panels});
     }
   });
 }

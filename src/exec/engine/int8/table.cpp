@@ -33,12 +33,12 @@ class ChannelTables {
     const auto* src = bytes_of(x);
     auto* to = mutable_bytes_of(dst);
     if (last || inner == 1) {
-      at::parallel_for(0, x.numel() / channels_, grain(channels_), [&](auto begin, auto end) {
+      share(0, x.numel() / channels_, grain(channels_), [&](auto begin, auto end) {
         look_up_channels_loop(entries_.data(), channels_, src + begin * channels_,
                               to + begin * channels_, end - begin);
       });
     } else {
-      at::parallel_for(0, x.size(0) * channels_, grain(inner), [&](auto begin, auto end) {
+      share(0, x.size(0) * channels_, grain(inner), [&](auto begin, auto end) {
         for (auto plane = begin; plane < end; ++plane) {
           look_up_loop(entries_.data() + plane % channels_ * 256, src + plane * inner,
                        to + plane * inner, inner);
@@ -82,10 +82,10 @@ Kernel make_table(const OpContext& context) {
   }
   if (channels > 0) {
     const ChannelTables tables(type, results[0].reshape({-1, channels}));
-    return [tables](Call& call) { call.set(0, tables(call.in(0))); };
+    return sharing([tables](Call& call) { call.set(0, tables(call.in(0))); });
   }
   const ByteTable table(type, results[0].reshape(-1));
-  return [table](Call& call) { call.set(0, table(call.in(0))); };
+  return sharing([table](Call& call) { call.set(0, table(call.in(0))); });
 }
 
 template <typename Function>
@@ -95,7 +95,7 @@ Kernel function_table(const OpContext& context, Function function) {
   if (!in || !out) return refuse("its scales and zero points must be constants, one each");
   const at::Tensor real = dequantize_bytes(all_bytes(in->type), *in);
   const ByteTable table(in->type, quantize_floats(function(real), *out));
-  return [table](Call& call) { call.set(0, table(call.in(0))); };
+  return sharing([table](Call& call) { call.set(0, table(call.in(0))); });
 }
 
 Kernel make_sigmoid(const OpContext& context) {

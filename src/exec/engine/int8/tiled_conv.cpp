@@ -338,7 +338,7 @@ std::optional<Kernel> make_tiled_conv(const ConvAttributes& attributes, const By
                                       const at::Tensor& bias) {
   auto conv = make(attributes, source, tail, weights, bias);
   if (!conv) return std::nullopt;
-  return Kernel([conv](Call& call) { (*conv)(call); });
+  return sharing([conv](Call& call) { (*conv)(call); });
 }
 
 BytesFunction make_tiled_conv_function(const ConvAttributes& attributes, const ByteGrid& source,

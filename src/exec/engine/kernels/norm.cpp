@@ -2,6 +2,7 @@
 // Normalisations.
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/kernels/rows.h"
+#include "exec/engine/team.h"
 
 namespace quench::exec {
 namespace {
@@ -84,12 +85,12 @@ at::Tensor norm_rows(const at::Tensor& given, const at::Tensor& scale, const at:
   const float* src = x.data_ptr<float>();
   float* to = dst.data_ptr<float>();
   constexpr std::int64_t kGrain = 1 << 14;
-  at::parallel_for(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t row = begin; row < end; ++row) {
-                       layer_norm_loop(src + row * columns, norm, to + row * columns, columns);
-                     }
-                   });
+  share(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t row = begin; row < end; ++row) {
+            layer_norm_loop(src + row * columns, norm, to + row * columns, columns);
+          }
+        });
   return dst;
 }
 

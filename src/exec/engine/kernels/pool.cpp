@@ -149,13 +149,16 @@ Kernel make_max_pool(const OpContext& context) {
   if (!pool) return Kernel::Refusal{refusal};
   const auto fast = context.fast ? make_fast_pool(*pool, PoolKind::Max) : FastPoolFunction();
   const auto bytes = context.fast ? make_byte_max_pool(*pool) : FastPoolFunction();
-  return [pool = *pool, fast, bytes](Call& call) {
+  Kernel kernel = [pool = *pool, fast, bytes](Call& call) {
     for (const FastPoolFunction* each : {&bytes, &fast}) {
       const auto done = *each && !call.wants(1) ? (*each)(call.in(0)) : std::nullopt;
       if (done) return call.set(0, *done);
     }
     run_max_pool(call, pool);
   };
+  const DType type = context.input_dtype(0);
+  kernel.shares = bytes && (type == DType::UInt8 || type == DType::Int8);
+  return kernel;
 }
 
 at::Tensor mean_pool(const at::Tensor& x, const Pool& pool, const Ints& pads, bool ceil,

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "exec/engine/team.h"
+
 namespace quench::exec {
 bool is_nhwc_float(const at::Tensor& x) {
   return x.scalar_type() == at::kFloat && x.dim() == 4 && x.numel() > 0 &&
@@ -19,7 +21,7 @@ at::Tensor global_average_nhwc(const at::Tensor& x) {
   at::Tensor result = at::empty({x.size(0), channels, 1, 1}, x.options());
   const float* source = x.data_ptr<float>();
   float* target = result.data_ptr<float>();
-  at::parallel_for(0, x.size(0) * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+  share(0, x.size(0) * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t at = begin; at < end; ++at) {
       const std::int64_t first = (at % blocks) * kBlock;
       const std::int64_t count = std::min(kBlock, channels - first);

@@ -41,9 +41,9 @@ Kernel make_quantize(const OpContext& context) {
   }
   const auto grid = block == 0 && context.fast ? take_grid(context, 1, 2, dtype) : std::nullopt;
   if (grid)
-    return [grid = *grid](Call& call) {
+    return sharing([grid = *grid](Call& call) {
       call.set(0, quantize_floats(call.in(0).to(at::kFloat), grid));
-    };
+    });
   return [=](Call& call) {
     const at::Tensor& given = call.in(0);
     const at::Tensor x = at::isFloatingType(given.scalar_type()) ? given : given.to(at::kFloat);
@@ -62,7 +62,7 @@ Kernel make_dequantize(const OpContext& context) {
   const bool plain =
       bytes && block == 0 && context.fast && context.input_dtype(1) == DType::Float32;
   if (const auto grid = plain ? take_grid(context, 1, 2, from) : std::nullopt) {
-    return [grid = *grid](Call& call) { call.set(0, dequantize_bytes(call.in(0), grid)); };
+    return sharing([grid = *grid](Call& call) { call.set(0, dequantize_bytes(call.in(0), grid)); });
   }
   return [=](Call& call) {
     const at::Tensor& x = call.in(0);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "exec/engine/kernels/common.h"
+#include "exec/engine/team.h"
 
 namespace quench::exec {
 namespace {
@@ -113,22 +114,21 @@ at::Tensor blend(const at::Tensor& given, std::int64_t axis, const ResizeTable& 
   const std::int64_t outer = x.numel() / (in * inner);
   const auto* source = x.data_ptr<float>();
   auto* target = result.data_ptr<float>();
-  at::parallel_for(0, outer * out, std::max<std::int64_t>(1, 16384 / inner),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t row = begin; row < end; ++row) {
-                       const std::int64_t at = (row % out) * table.taps;
-                       const float* plane = source + (row / out) * in * inner;
-                       float* line = target + row * inner;
-                       std::fill_n(line, inner, 0.0F);
-                       for (std::int64_t tap = at; tap < at + table.taps; ++tap) {
-                         const float weight = table.weight[static_cast<std::size_t>(tap)];
-                         if (weight == 0) continue;
-                         const float* from =
-                             plane + table.index[static_cast<std::size_t>(tap)] * inner;
-                         for (std::int64_t i = 0; i < inner; ++i) line[i] += weight * from[i];
-                       }
-                     }
-                   });
+  share(0, outer * out, std::max<std::int64_t>(1, 16384 / inner),
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t row = begin; row < end; ++row) {
+            const std::int64_t at = (row % out) * table.taps;
+            const float* plane = source + (row / out) * in * inner;
+            float* line = target + row * inner;
+            std::fill_n(line, inner, 0.0F);
+            for (std::int64_t tap = at; tap < at + table.taps; ++tap) {
+              const float weight = table.weight[static_cast<std::size_t>(tap)];
+              if (weight == 0) continue;
+              const float* from = plane + table.index[static_cast<std::size_t>(tap)] * inner;
+              for (std::int64_t i = 0; i < inner; ++i) line[i] += weight * from[i];
+            }
+          }
+        });
   return result;
 }
 

@@ -2,6 +2,7 @@
 // Softmax over the last axis, with the factor and the mask that attention puts in front of it.
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/kernels/rows.h"
+#include "exec/engine/team.h"
 
 namespace quench::exec {
 namespace {
@@ -41,13 +42,12 @@ at::Tensor softmax_rows(const at::Tensor& given, float scale, const at::Tensor& 
   const RowPointers masks(mask, x.sizes());
   const float* src = x.data_ptr<float>();
   float* to = dst.data_ptr<float>();
-  at::parallel_for(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t row = begin; row < end; ++row) {
-                       softmax_loop(src + row * columns, scale, masks[row], to + row * columns,
-                                    columns);
-                     }
-                   });
+  share(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t row = begin; row < end; ++row) {
+            softmax_loop(src + row * columns, scale, masks[row], to + row * columns, columns);
+          }
+        });
   return dst;
 }
 
