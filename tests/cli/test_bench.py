@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """quench bench."""
 import json
+import os
 import unittest
 
 import harness
@@ -56,6 +57,12 @@ class BenchTest(harness.CliTest):
         self.assertIn("--shape in:0=1,3,D2,D3", error.stderr)
         result = self.run_json("bench", "odd.onnx", "--runs", "3", "--shape", "in:0=2,3,16,16")
         self.assertEqual((result["runs"], result["batch"]), (3, 2))
+
+    def test_fewer_threads_than_asked_for(self):
+        self.run_quench("quantize", "model.onnx", "-o", "int8.onnx", "--data", "images.npy")
+        for limit in ({"OMP_THREAD_LIMIT": "1"}, {"OMP_DYNAMIC": "true"}):
+            self.run_quench("bench", "int8.onnx", "--batch", "2048", "--threads", "3", "--runs",
+                            "5", env={**os.environ, **limit})
 
     def test_time_limit(self):
         result = self.run_json("bench", "model.onnx", "--runs", "1000000", "--max-seconds", "0.2")

@@ -43,7 +43,8 @@ T wait_for_change(const std::atomic<T>& number, T old) {
 
 class Team {
  public:
-  explicit Team(int size) : size_(size) {}
+  /// OpenMP may give fewer threads than were asked for.
+  void set_size(int size) { size_ = size; }
   std::int64_t size() const { return size_; }
 
   void share(std::int64_t begin, std::int64_t end, std::int64_t parts, Work work) {
@@ -97,7 +98,7 @@ class Team {
   Work work_ = nullptr;
   bool closed_ = false;
   alignas(64) std::atomic<int> left_{0};
-  alignas(64) int size_;
+  alignas(64) int size_ = 1;
   std::mutex error_mutex_;
   std::exception_ptr error_;
 };
@@ -130,12 +131,13 @@ void run_as_team(c10::function_ref<void()> work) {
   const int threads = omp_get_max_threads();
   if (threads == 1 || current != nullptr || omp_in_parallel() != 0) return work();
   std::exception_ptr error;
-  Team team(threads);
+  Team team;
 #pragma omp parallel num_threads(threads)
   {
     if (omp_get_thread_num() != 0) {
       team.follow(omp_get_thread_num());
     } else {
+      team.set_size(omp_get_num_threads());
       current = &team;
       try {
         work();
