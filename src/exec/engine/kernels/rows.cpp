@@ -136,6 +136,40 @@ void softmax_loop(const float* src, float scale, const float* mask, float* dst,
 }
 
 QUENCH_CLONES
+void softmax_short_rows_loop(const float* src, float scale, float* dst, std::int64_t rows,
+                             std::int64_t columns) {
+  // Sixteen rows at a time, one in each lane.
+  for (std::int64_t first = 0; first < rows; first += kLanes) {
+    const std::int64_t count = rows - first < kLanes ? rows - first : kLanes;
+    const float* from = src + first * columns;
+    float* to = dst + first * columns;
+    float lane[kLanes] = {};
+    float most[kLanes];
+    float sum[kLanes] = {};
+    for (float& each : most) each = -INFINITY;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      for (std::int64_t i = 0; i < count; ++i) lane[i] = from[i * columns + c] * scale;
+      for (std::int64_t i = 0; i < kLanes; ++i) most[i] = larger(lane[i], most[i]);
+    }
+    for (std::int64_t c = 0; c < columns; ++c) {
+      for (std::int64_t i = 0; i < count; ++i) lane[i] = from[i * columns + c] * scale;
+      for (std::int64_t i = 0; i < kLanes; ++i) {
+        lane[i] = exp_of(lane[i] - most[i]);
+        sum[i] += lane[i];
+      }
+      for (std::int64_t i = 0; i < count; ++i) to[i * columns + c] = lane[i];
+    }
+    // Rows of -infinity or with NaN: as the definition has it.
+    for (std::int64_t i = 0; i < kLanes; ++i) {
+      sum[i] = most[i] - most[i] == 0.0F ? 1.0F / sum[i] : NAN;
+    }
+    for (std::int64_t c = 0; c < columns; ++c) {
+      for (std::int64_t i = 0; i < count; ++i) to[i * columns + c] *= sum[i];
+    }
+  }
+}
+
+QUENCH_CLONES
 static float sum_row(const float* src, std::int64_t columns) {
   float lanes[kLanes] = {};
   std::int64_t i = 0;

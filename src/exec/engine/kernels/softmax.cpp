@@ -9,6 +9,8 @@ namespace {
 
 /// Elements that are worth a second thread.
 constexpr std::int64_t kGrain = 1 << 13;
+/// Rows of so few columns do not fill registers.
+constexpr std::int64_t kShort = 8;
 
 /// Where a tensor that broadcasts has its part for each row of another.
 class RowPointers {
@@ -44,6 +46,10 @@ at::Tensor softmax_rows(const at::Tensor& given, float scale, const at::Tensor& 
   float* to = dst.data_ptr<float>();
   share(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
         [&](std::int64_t begin, std::int64_t end) {
+          if (columns <= kShort && !mask.defined()) {
+            return softmax_short_rows_loop(src + begin * columns, scale, to + begin * columns,
+                                           end - begin, columns);
+          }
           for (std::int64_t row = begin; row < end; ++row) {
             softmax_loop(src + row * columns, scale, masks[row], to + row * columns, columns);
           }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposed convolution on NHWC memory.
+#include <cstring>
+
 #include "exec/engine/kernels/conv.h"
 #include "exec/engine/onednn/fast.h"
 #include "exec/engine/onednn/linear.h"
+#include "exec/engine/team.h"
 
 namespace quench::exec {
 namespace {
@@ -105,12 +108,43 @@ class TiledConvTranspose {
     const Ints tiles = {src.size(0), rows, columns, height_, width_, out_};
     const at::Tensor products = at::empty(tiles, at::TensorOptions(at::kFloat));
     linear_->multiply(src, products, {}, ResidualForm::Separate);
-    const at::Tensor nhwc = products.permute({0, 1, 3, 2, 4, 5})
-                                .reshape({src.size(0), rows * height_, columns * width_, out_});
-    call.set(0, nhwc.permute({0, 3, 1, 2}));
+    const at::Tensor dst = at::empty({src.size(0), out_, rows * height_, columns * width_},
+                                     at::TensorOptions(at::kFloat).memory_format(kNhwc));
+    spread(products, dst);
+    call.set(0, dst);
   }
 
  private:
+  /// The tiles of a line of pixels become `height_` lines.
+  void spread(const at::Tensor& products, const at::Tensor& dst) const {
+    const std::int64_t columns = products.size(2);
+    const std::int64_t run = width_ * out_;
+    const std::int64_t tile = height_ * run;
+    const float* from = products.data_ptr<float>();
+    auto* to = dst.data_ptr<float>();
+    constexpr std::int64_t kGrain = 1 << 14;
+    const std::int64_t grain =
+        std::max<std::int64_t>(kGrain / std::max<std::int64_t>(columns * run, 1), 1);
+    share(0, products.size(0) * products.size(1) * height_, grain, [&](auto begin, auto end) {
+      for (auto line = begin; line < end; ++line) {
+        const float* first = from + line / height_ * columns * tile + line % height_ * run;
+        copy_runs(first, tile, to + line * columns * run, columns, run);
+      }
+    });
+  }
+
+  /// `count` runs, `stride` apart, to lie side by side.
+  static void copy_runs(const float* from, std::int64_t stride, float* to, std::int64_t count,
+                        std::int64_t run) {
+    constexpr std::int64_t kVector = 4;
+    for (std::int64_t i = 0; i < count; ++i, from += stride, to += run) {
+      std::int64_t k = 0;
+      for (; k + kVector <= run; k += kVector)
+        std::memcpy(to + k, from + k, kVector * sizeof(float));
+      for (; k < run; ++k) to[k] = from[k];
+    }
+  }
+
   std::int64_t out_;
   std::int64_t height_;
   std::int64_t width_;
