@@ -54,16 +54,19 @@ class DepthwiseRows {
     std::memset(bytes_ + count_ * stride_, conv.zero_, static_cast<std::size_t>(stride_));
   }
 
-  /// The bytes that a tap of the row reads.
-  const std::uint8_t* at(std::int64_t row, std::int64_t column) {
-    const std::int64_t stride = conv_.shape_.strides[1];
-    const std::int64_t offset = column % stride * phase_ + column / stride * conv_.shape_.channels;
-    if (row < 0 || row >= image_.height) return bytes_ + count_ * stride_ + offset;
-    std::uint8_t* bytes = bytes_ + row % count_ * stride_;
-    std::int64_t& held = held_[static_cast<std::size_t>(row % count_)];
+  const std::uint8_t* row(std::int64_t row) {
+    if (row < 0 || row >= image_.height) return bytes_ + count_ * stride_;
+    const std::int64_t slot = row % count_;
+    std::uint8_t* bytes = bytes_ + slot * stride_;
+    std::int64_t& held = held_[static_cast<std::size_t>(slot)];
     if (held != row) fill(bytes, row);
     held = row;
-    return bytes + offset;
+    return bytes;
+  }
+  /// Where in a row the tap of a column begins to read.
+  std::int64_t offset(std::int64_t column) const {
+    const std::int64_t stride = conv_.shape_.strides[1];
+    return column % stride * phase_ + column / stride * conv_.shape_.channels;
   }
 
  private:
@@ -75,46 +78,24 @@ class DepthwiseRows {
     const auto pixel = [&](std::int64_t column) {
       return to + column % stride * phase_ + column / stride * channels;
     };
-    for (std::int64_t x = 0; x < left; ++x) pad(pixel(x));
-    for (std::int64_t x = left + image_.width; x < columns_ * stride; ++x) pad(pixel(x));
-    if (stride == 1) return copy(from, to + left * channels, image_.width * channels);
-    for (std::int64_t phase = 0; phase < stride; ++phase) {
-      // The first pixel of the image in this phase.
-      const std::int64_t first = ((phase - left) % stride + stride) % stride;
-      if (first < image_.width) {
-        copy_pixels(from + first * channels, pixel(first + left),
-                    (image_.width - first + stride - 1) / stride);
+    if (stride == 1) {
+      copy(from, to + left * channels, image_.width * channels);
+    } else {
+      for (std::int64_t phase = 0; phase < stride; ++phase) {
+        // The first pixel of the image in this phase.
+        const std::int64_t first = ((phase - left) % stride + stride) % stride;
+        if (first >= image_.width) continue;
+        const std::int64_t count = (image_.width - first + stride - 1) / stride;
+        avx512::gather_pixels({from + first * channels, count, channels, stride * channels},
+                              conv_.flip_, pixel(first + left));
       }
     }
+    for (std::int64_t x = 0; x < left; ++x) pad(pixel(x));
+    for (std::int64_t x = left + image_.width; x < columns_ * stride; ++x) pad(pixel(x));
   }
 
   void pad(std::uint8_t* pixel) const {
     std::memset(pixel, conv_.zero_, static_cast<std::size_t>(conv_.shape_.channels));
-  }
-
-  /// Every so many pixels one, to lie side by side.
-  void copy_pixels(const std::uint8_t* from, std::uint8_t* to, std::int64_t count) const {
-    const std::int64_t channels = conv_.shape_.channels;
-    const std::int64_t step = conv_.shape_.strides[1] * channels;
-    if (flips_ == 0 && channels % 32 == 0)
-      return move_pixels<32>(from, to, {count, channels, step});
-    if (flips_ == 0 && channels % 16 == 0)
-      return move_pixels<16>(from, to, {count, channels, step});
-    if (flips_ == 0 && channels % 8 == 0) return move_pixels<8>(from, to, {count, channels, step});
-    for (std::int64_t i = 0; i < count; ++i) copy(from + i * step, to + i * channels, channels);
-  }
-
-  struct Pixels {
-    std::int64_t count, channels, step;
-  };
-  template <std::int64_t kSize>
-  static void move_pixels(const std::uint8_t* from, std::uint8_t* to, Pixels pixels) {
-    for (std::int64_t i = 0; i < pixels.count; ++i) {
-      for (std::int64_t c = 0; c < pixels.channels; c += kSize)
-        std::memcpy(to + c, from + c, kSize);
-      from += pixels.step;
-      to += pixels.channels;
-    }
   }
 
   void copy(const std::uint8_t* from, std::uint8_t* to, std::int64_t size) const {
@@ -245,6 +226,13 @@ void Depthwise::pack_set(const DepthwiseNumbers& numbers, std::int64_t set) {
 void Depthwise::run(const DepthwiseImage& image, std::int64_t begin, std::int64_t end) const {
   DepthwiseRows rows(*this, image);
   std::vector<const std::uint8_t*> items(items_.size());
+  std::vector<std::int64_t> offsets;
+  std::int64_t last = 0;
+  for (const Item& item : items_) {
+    offsets.push_back(rows.offset(item.column));
+    last = std::max(last, item.row);
+  }
+  std::vector<const std::uint8_t*> lines(static_cast<std::size_t>(last) + 1);
   const std::int64_t line = image.dst_width * shape_.channels;
   const avx512::DepthwisePair pair{.items = items.data(),
                                    .uses = uses_.data(),
@@ -258,9 +246,12 @@ void Depthwise::run(const DepthwiseImage& image, std::int64_t begin, std::int64_
                                    .store = store_};
   for (std::int64_t y = 2 * begin; y < std::min(2 * end, image.dst_height); y += 2) {
     const std::int64_t top = y * shape_.strides[0] - image.pads[0];
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      lines[i] = rows.row(top + static_cast<std::int64_t>(i));
+    }
     for (std::size_t i = 0; i < items.size(); ++i) {
-      const bool none = items_[i].row < 0;
-      items[i] = rows.at(none ? -1 : top + items_[i].row, none ? 0 : items_[i].column);
+      const std::int64_t row = std::max<std::int64_t>(items_[i].row, 0);
+      items[i] = lines[static_cast<std::size_t>(row)] + offsets[i];
     }
     std::uint8_t* first = image.dst + y * line;
     avx512::depthwise_pair(pair, first, y + 1 < image.dst_height ? first + line : nullptr, line);

@@ -98,14 +98,25 @@ struct DepthwisePair {
   ByteStore store;
 };
 
+/// Pixels of a line, `step` bytes from each other.
+struct PixelLine {
+  const std::uint8_t* src;
+  std::int64_t count;
+  std::int64_t channels;
+  std::int64_t step;
+};
+
 #if defined(__x86_64__)
-/// Whether this processor has what `depthwise_pair` needs.
+/// Whether this processor has what the functions below need.
 bool has_depthwise();
+/// Copies pixels to lie side by side; up to 63 bytes behind them are overwritten.
+void gather_pixels(const PixelLine& line, std::uint8_t flip, std::uint8_t* to);
 /// Two rows of `size` bytes; the second may be null. The sources have 64 bytes more than that.
 void depthwise_pair(const DepthwisePair& pair, std::uint8_t* first, std::uint8_t* second,
                     std::int64_t size);
 #else
 inline bool has_depthwise() { return false; }
+inline void gather_pixels(const PixelLine&, std::uint8_t, std::uint8_t*) {}
 inline void depthwise_pair(const DepthwisePair&, std::uint8_t*, std::uint8_t*, std::int64_t) {}
 #endif
 

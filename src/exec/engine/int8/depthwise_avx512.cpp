@@ -34,9 +34,15 @@ QUENCH_VNNI inline Sums interleaved(const std::uint8_t* const* items, std::int64
            _mm512_unpackhi_epi16(b, d)}};
 }
 
-QUENCH_VNNI inline void multiply(Sums& sums, const Sums& taps, const std::int8_t* weights) {
+/// Blocks that have the same weights: those are loaded once for all.
+template <int kCount>
+QUENCH_VNNI inline void multiply(Sums* sums, const Sums* taps, const std::int8_t* weights) {
   for (int i = 0; i < 4; ++i) {
-    sums.q[i] = _mm512_dpbusd_epi32(sums.q[i], taps.q[i], load(weights + 64 * i));
+    __m512i four = load(weights + 64 * i);
+    asm("" : "+v"(four));  // or g++ loads it for every block
+    for (int n = 0; n < kCount; ++n) {
+      sums[n].q[i] = _mm512_dpbusd_epi32(sums[n].q[i], taps[n].q[i], four);
+    }
   }
 }
 
@@ -76,35 +82,68 @@ QUENCH_VNNI inline void put(std::uint8_t* dst, __m512i bytes, std::int64_t left)
   std::memcpy(dst, whole, static_cast<std::size_t>(left));
 }
 
+/// Where the results go; the second row may be null.
+struct Rows {
+  std::uint8_t* first;
+  std::uint8_t* second;
+  std::int64_t size;
+};
+
+/// `kCount` blocks, `apart` bytes from each other, and their part of the weights.
+struct Place {
+  std::int64_t at;
+  std::int64_t apart;
+  std::int64_t set;
+};
+
+template <bool kShifted, int kCount>
+QUENCH_VNNI inline void run_blocks(const DepthwisePair& pair, const Rows& rows, Place place,
+                                   const Store& by) {
+  Sums above[kCount];
+  Sums below[kCount];
+  for (int i = 0; i < 4; ++i) {
+    const __m512i start = load(pair.sums + 64 * place.set + 16 * i);
+    for (int n = 0; n < kCount; ++n) above[n].q[i] = below[n].q[i] = start;
+  }
+  const std::int8_t* weights = pair.weights + place.set * pair.set_weights;
+  for (std::int64_t g = 0; g < pair.groups; ++g) {
+    Sums taps[kCount];
+    for (int n = 0; n < kCount; ++n) {
+      taps[n] = interleaved(pair.items + 4 * g, place.at + n * place.apart);
+    }
+    if ((pair.uses[g] & 1) != 0) {
+      multiply<kCount>(above, taps, weights);
+      weights += 256;
+    }
+    if ((pair.uses[g] & 2) != 0) {
+      multiply<kCount>(below, taps, weights);
+      weights += 256;
+    }
+  }
+  for (int n = 0; n < kCount; ++n) {
+    const std::int64_t at = place.at + n * place.apart;
+    put(rows.first + at, bytes<kShifted>(above[n], pair, 64 * place.set, by), rows.size - at);
+    if (rows.second == nullptr) continue;
+    put(rows.second + at, bytes<kShifted>(below[n], pair, 64 * place.set, by), rows.size - at);
+  }
+}
+
 template <bool kShifted>
-QUENCH_VNNI void run(const DepthwisePair& pair, std::uint8_t* first, std::uint8_t* second,
-                     std::int64_t size) {
+QUENCH_VNNI void run(const DepthwisePair& pair, const Rows& rows) {
   const Store by = {_mm512_set1_epi16(static_cast<short>(pair.store.zero)),
                     _mm512_set1_epi8(static_cast<char>(static_cast<int>(pair.store.low))),
                     _mm512_set1_epi8(static_cast<char>(static_cast<int>(pair.store.high))),
                     _mm512_set1_epi8(static_cast<char>(pair.store.flip))};
+  // Two blocks at a time, half a row apart: so far that they have the same channels.
+  const std::int64_t period = 64 * pair.sets;
+  const std::int64_t half = rows.size / period / 2 * period;
   std::int64_t set = 0;
-  for (std::int64_t at = 0; at < size; at += 64) {
-    Sums above;
-    Sums below;
-    for (int i = 0; i < 4; ++i) {
-      above.q[i] = load(pair.sums + 64 * set + 16 * i);
-      below.q[i] = above.q[i];
-    }
-    const std::int8_t* weights = pair.weights + set * pair.set_weights;
-    for (std::int64_t g = 0; g < pair.groups; ++g) {
-      const Sums taps = interleaved(pair.items + 4 * g, at);
-      if ((pair.uses[g] & 1) != 0) {
-        multiply(above, taps, weights);
-        weights += 256;
-      }
-      if ((pair.uses[g] & 2) != 0) {
-        multiply(below, taps, weights);
-        weights += 256;
-      }
-    }
-    put(first + at, bytes<kShifted>(above, pair, 64 * set, by), size - at);
-    if (second != nullptr) put(second + at, bytes<kShifted>(below, pair, 64 * set, by), size - at);
+  for (std::int64_t at = 0; at < half; at += 64) {
+    run_blocks<kShifted, 2>(pair, rows, {at, half, set}, by);
+    if (++set == pair.sets) set = 0;
+  }
+  for (std::int64_t at = 2 * half; at < rows.size; at += 64) {
+    run_blocks<kShifted, 1>(pair, rows, {at, 0, set}, by);
     if (++set == pair.sets) set = 0;
   }
 }
@@ -118,10 +157,46 @@ bool has_depthwise() {
   return kHas;
 }
 
+/// Pixels whose last, partial block is at most a quarter, a half or a whole one.
+template <int kBytes>
+QUENCH_VNNI void gather(const PixelLine& line, std::uint8_t flip, std::uint8_t* to) {
+  const __m512i flips = _mm512_set1_epi8(static_cast<char>(flip));
+  const std::uint8_t* from = line.src;
+  const std::int64_t whole = line.channels / 64 * 64;
+  const auto rest = (__mmask64{1} << static_cast<unsigned>(line.channels - whole)) - 1;
+  for (std::int64_t i = 0; i < line.count; ++i) {
+    for (std::int64_t c = 0; c < whole; c += 64) {
+      _mm512_storeu_si512(to + c, _mm512_xor_si512(load(from + c), flips));
+    }
+    if constexpr (kBytes == 16) {
+      const __m128i last = _mm_maskz_loadu_epi8(static_cast<__mmask16>(rest), from + whole);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + whole),
+                       _mm_xor_si128(last, _mm512_castsi512_si128(flips)));
+    } else if constexpr (kBytes == 32) {
+      const __m256i last = _mm256_maskz_loadu_epi8(static_cast<__mmask32>(rest), from + whole);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + whole),
+                          _mm256_xor_si256(last, _mm512_castsi512_si256(flips)));
+    } else if constexpr (kBytes == 64) {
+      const __m512i last = _mm512_maskz_loadu_epi8(rest, from + whole);
+      _mm512_storeu_si512(to + whole, _mm512_xor_si512(last, flips));
+    }
+    from += line.step;
+    to += line.channels;
+  }
+}
+
+void gather_pixels(const PixelLine& line, std::uint8_t flip, std::uint8_t* to) {
+  const std::int64_t rest = line.channels % 64;
+  if (rest == 0) return gather<0>(line, flip, to);
+  if (rest <= 16) return gather<16>(line, flip, to);
+  return rest <= 32 ? gather<32>(line, flip, to) : gather<64>(line, flip, to);
+}
+
 void depthwise_pair(const DepthwisePair& pair, std::uint8_t* first, std::uint8_t* second,
                     std::int64_t size) {
-  if (pair.shifts != nullptr) return run<true>(pair, first, second, size);
-  run<false>(pair, first, second, size);
+  const Rows rows = {first, second, size};
+  if (pair.shifts != nullptr) return run<true>(pair, rows);
+  run<false>(pair, rows);
 }
 
 }  // namespace quench::exec::avx512
