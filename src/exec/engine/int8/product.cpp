@@ -85,8 +85,11 @@ class Worker {
     const std::int64_t block = rows_a_block(form);
     thread_local std::vector<const std::uint8_t*> pieces;
     thread_local std::vector<std::uint8_t> scratch;
-    pieces.resize(static_cast<std::size_t>(form.runs * block));
-    scratch.resize(static_cast<std::size_t>(form.runs * block * form.padded() + kScratchSlack));
+    // They only grow: what a vector grows by is filled.
+    const auto needed = static_cast<std::size_t>(form.runs * block);
+    const auto bytes = needed * static_cast<std::size_t>(form.padded()) + kScratchSlack;
+    if (pieces.size() < needed) pieces.resize(needed);
+    if (scratch.size() < bytes) scratch.resize(bytes);
     const std::int64_t stop = share.first_row + share.rows;
     for (std::int64_t first = share.first_row; first < stop; first += block) {
       const std::int64_t count = std::min(block, stop - first);
