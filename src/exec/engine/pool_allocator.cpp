@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A best-fit pool of large blocks behind libtorch's allocator.
+// Pools of blocks behind libtorch's allocator: best fit for large ones, by size for small ones.
 #include "exec/engine/pool_allocator.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <sys/mman.h>
 
+#include <array>
+#include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <new>
 #include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 namespace quench::exec {
 namespace {
@@ -72,9 +77,74 @@ class Pool {
   std::unordered_map<void*, std::size_t> sizes_;
 };
 
+/// Small blocks, kept by size: eight sizes for each power of two. A block's size stands before it.
+class SmallPool {
+ public:
+  void* take(std::size_t size) {
+    const std::size_t units = (size + kUnit - 1) / kUnit - 1;
+    const auto width = static_cast<unsigned>(std::bit_width(units));
+    const unsigned shift = width > kBits ? width - kBits : 0;
+    const std::size_t which = shift * kSteps + (units >> shift);
+    {
+      const std::lock_guard lock(mutex_);
+      std::vector<void*>& waiting = free_[which];
+      if (!waiting.empty()) {
+        void* block = waiting.back();
+        waiting.pop_back();
+        return block;
+      }
+    }
+    const std::size_t rounded = (((units >> shift) + 1) << shift) * kUnit;
+    auto* whole = static_cast<std::byte*>(::operator new(rounded + kUnit, kAlignment));
+    std::memcpy(whole, &which, sizeof which);
+    const std::lock_guard lock(mutex_);
+    known_.insert(whole + kUnit);
+    return whole + kUnit;
+  }
+
+  bool knows(void* block) {
+    const std::lock_guard lock(mutex_);
+    return known_.contains(block);
+  }
+
+  void give(void* block) {
+    std::size_t which = 0;
+    std::memcpy(&which, whole_of(block), sizeof which);
+    const std::lock_guard lock(mutex_);
+    free_[which].push_back(block);
+  }
+
+  void trim() {
+    const std::lock_guard lock(mutex_);
+    for (std::vector<void*>& waiting : free_) {
+      for (void* block : waiting) {
+        known_.erase(block);
+        ::operator delete(whole_of(block), kAlignment);
+      }
+      waiting.clear();
+    }
+  }
+
+ private:
+  static constexpr std::size_t kUnit = static_cast<std::size_t>(kAlignment);
+  static constexpr unsigned kBits = 3;
+  static constexpr std::size_t kSteps = std::size_t{1} << kBits;
+  static constexpr std::size_t kClasses = kSteps * (std::bit_width(kSmall / kUnit) + 1);
+
+  static void* whole_of(void* block) { return static_cast<std::byte*>(block) - kUnit; }
+
+  std::mutex mutex_;
+  std::array<std::vector<void*>, kClasses> free_;
+  std::unordered_set<void*> known_;  ///< all blocks, waiting or not
+};
+
 /// Never destroyed: tensors may outlive every static object.
 Pool& pool() {
   static auto* instance = new Pool;
+  return *instance;
+}
+SmallPool& small_pool() {
+  static auto* instance = new SmallPool;
   return *instance;
 }
 
@@ -83,17 +153,19 @@ class PoolAllocator final : public c10::Allocator {
   c10::DataPtr allocate(std::size_t size) const override {
     if (size == 0) return {nullptr, nullptr, &c10::detail::deleteNothing, c10::Device(c10::kCPU)};
     const bool small = size < kSmall;
-    void* block = small ? ::operator new(size, kAlignment) : pool().take(size);
+    void* block = small ? small_pool().take(size) : pool().take(size);
     return {block, block, small ? &free_small : &free_large, c10::Device(c10::kCPU)};
   }
   /// Some of libtorch's kernels (sorting, unique) free by address alone.
   c10::DeleterFnPtr raw_deleter() const override { return &free_any; }
 
  private:
-  static void free_small(void* block) { ::operator delete(block, kAlignment); }
+  static void free_small(void* block) { small_pool().give(block); }
   static void free_large(void* block) { pool().give(block); }
   static void free_any(void* block) {
-    if (!pool().give(block)) free_small(block);
+    if (pool().give(block)) return;
+    // libtorch's oneDNN brings blocks that it got from the system.
+    small_pool().knows(block) ? small_pool().give(block) : std::free(block);
   }
 };
 
@@ -109,6 +181,9 @@ void use_pool_allocator() {
   (void)once;
 }
 
-void trim_pool() { pool().trim(); }
+void trim_pool() {
+  pool().trim();
+  small_pool().trim();
+}
 
 }  // namespace quench::exec

@@ -47,12 +47,24 @@ Ints resolve_shape(const at::Tensor& x, Ints shape, bool allow_zero) {
   return shape;
 }
 
+/// `x.reshape(shape)`; a dense tensor is only seen otherwise, without libtorch's dispatcher (1 us).
+at::Tensor reshaped(const at::Tensor& x, at::IntArrayRef shape) {
+  const bool same = std::accumulate(shape.begin(), shape.end(), std::int64_t{1},
+                                    std::multiplies<>()) == x.numel();
+  if (!same || !x.is_contiguous() || !x.is_inference()) return x.reshape(shape);
+  auto view = c10::make_intrusive<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(x.storage()),
+                                                   x.key_set(), x.dtype());
+  view->set_storage_offset(x.storage_offset());
+  view->set_sizes_contiguous(shape);
+  return at::Tensor(std::move(view));
+}
+
 Kernel make_reshape(const OpContext& context) {
   const bool allow_zero = context.node.get_int("allowzero", 0) != 0;
   const IntsSource shape(context, "shape", 1, 5);
   return [=](Call& call) {
     const at::Tensor& x = call.in(0);
-    call.set(0, x.reshape(resolve_shape(x, shape.get(call).value_or(Ints()), allow_zero)));
+    call.set(0, reshaped(x, resolve_shape(x, shape.get(call).value_or(Ints()), allow_zero)));
   };
 }
 
@@ -62,7 +74,7 @@ Kernel make_flatten(const OpContext& context) {
     const auto sizes = x.sizes().slice(0, static_cast<std::size_t>(split));
     const std::int64_t rows =
         std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
-    return x.reshape({rows, rows == 0 ? 0 : x.numel() / rows});
+    return reshaped(x, {rows, rows == 0 ? 0 : x.numel() / rows});
   });
 }
 
@@ -81,7 +93,7 @@ Kernel make_squeeze(const OpContext& context) {
         fail(ErrorKind::BadData, "axis {} has {} elements and cannot be squeezed", i, x.size(i));
       }
     }
-    call.set(0, x.reshape(shape));
+    call.set(0, reshaped(x, shape));
   };
 }
 
