@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "exec/engine/kernels/erf.h"
 #include "quant/clones.h"
 
 namespace quench::exec {
@@ -15,25 +16,14 @@ constexpr std::int64_t kLanes = 32;
 
 inline float larger(float a, float b) { return a > b ? a : b; }
 
-/// x P(x^2) / Q(x^2), fitted to erf on [-3.92, 3.92] with a relative error of 5e-8; beyond, erf is
-/// one in float.
 inline float erf_of(float given) {
-  constexpr float kEnd = 3.92F;
-  const float bounded = given < -kEnd ? -kEnd : given;
-  const float x = bounded > kEnd ? kEnd : bounded;
+  const float bounded = given < -erf::kEnd ? -erf::kEnd : given;
+  const float x = bounded > erf::kEnd ? erf::kEnd : bounded;
   const float t = x * x;
-  float p = 1.99242439e-08F;
-  p = p * t - 1.95775335e-06F;
-  p = p * t + 0.00014183442F;
-  p = p * t + 0.003700998F;
-  p = p * t + 0.0505714624F;
-  p = p * t + 0.199910582F;
-  p = p * t + 1.12837911F;
-  float q = 0.000955885856F;
-  q = q * t + 0.014351992F;
-  q = q * t + 0.114992626F;
-  q = q * t + 0.510497801F;
-  q = q * t + 1.0F;
+  float p = 0;
+  for (const float factor : erf::kP) p = p * t + factor;
+  float q = 0;
+  for (const float factor : erf::kQ) q = q * t + factor;
   return x * p / q;
 }
 
