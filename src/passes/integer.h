@@ -7,6 +7,7 @@
 //   inputs 12, 13: the grid on which it is rounded before the residual is added, after its
 //   activation; the sum has an activation of its own in attributes `sum_activation...`, and
 //   `residual_first` where the residual is its first operand;
+//   QLinearGlobalAveragePool without inputs 3 and 4 gives floats;
 //   attributes `activation`, `activation_alpha`, `activation_beta`.
 #pragma once
 

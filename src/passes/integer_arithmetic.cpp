@@ -96,6 +96,18 @@ bool unary(Rewriter& rewriter, NodeId id, std::string_view op) {
   return true;
 }
 
+/// The mean of bytes; where nothing quantises it again, the outputs' grid is left out.
+bool global_average(Rewriter& rewriter, NodeId id) {
+  constexpr std::string_view kOp = "QLinearGlobalAveragePool";
+  if (unary(rewriter, id, kOp)) return true;
+  const Node& node = rewriter.node(id);
+  const auto x = dequantised_per_tensor(rewriter, node.input(0));
+  if (!x || rewriter.graph()[node.outputs[0]].type.dtype != DType::Float32) return false;
+  rewriter.replace(
+      id, engine_node(kOp, node.name, {x->value, x->grid.scale, x->grid.zero}, node.outputs), {});
+  return true;
+}
+
 }  // namespace
 
 bool integer_arithmetic(Rewriter& rewriter, NodeId id) {
@@ -106,7 +118,7 @@ bool integer_arithmetic(Rewriter& rewriter, NodeId id) {
   if (op == "Mul") return binary(rewriter, id, "QLinearMul");
   if (op == "Concat") return concat(rewriter, id);
   if (op == "AveragePool") return unary(rewriter, id, "QLinearAveragePool");
-  if (op == "GlobalAveragePool") return unary(rewriter, id, "QLinearGlobalAveragePool");
+  if (op == "GlobalAveragePool") return global_average(rewriter, id);
   if (op == "Softmax" && rewriter.opset() >= 13) return unary(rewriter, id, "QLinearSoftmax");
   return false;
 }

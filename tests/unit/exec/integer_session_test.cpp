@@ -78,5 +78,27 @@ TEST(IntegerSession, RunsWeightsWithAZeroPointOfTheirOwn) {
   EXPECT_EQ(fast.bytes, slow.bytes);
 }
 
+TEST(IntegerSession, AveragesBytesIntoFloats) {
+  Builder b;
+  b.input("x", dims({1, 4, 5, 5}), DType::UInt8);
+  b.number("s", 0.1F).constant("z", Tensor::of<std::uint8_t>({}, {7}));
+  b.node("DequantizeLinear", {"x", "s", "z"}, {"real"});
+  b.node("GlobalAveragePool", {"real"}, {"y"});
+  b.output("y");
+  const Tensor x = bytes_in({1, 4, 5, 5}, 29);
+  std::set<std::string> steps;
+  SessionOptions options;
+  options.on_step = [&](const StepTime& step) { steps.insert(std::string(step.op_type)); };
+  Session session(b.model, options, Context{.threads = 2});
+  const Tensor y = session.run({{"x", x}}).at("y");
+  EXPECT_EQ(steps, std::set<std::string>{"QLinearGlobalAveragePool"});
+  ASSERT_EQ(y.shape(), (Shape{1, 4, 1, 1}));
+  for (std::size_t c = 0; c < 4; ++c) {
+    double sum = 0;
+    for (std::size_t i = 0; i < 25; ++i) sum += x.data<std::uint8_t>()[25 * c + i] - 7;
+    EXPECT_FLOAT_EQ(y.data<float>()[c], static_cast<float>(sum / 25 * 0.1));
+  }
+}
+
 }  // namespace
 }  // namespace quench

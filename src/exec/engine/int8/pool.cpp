@@ -26,16 +26,16 @@ std::optional<Grids> take_grids(const OpContext& context) {
 }
 
 /// The averages of each channel of an NHWC image, in one pass.
-at::Tensor average_channels(const at::Tensor& x, const Grids& grids) {
+/// Floats where there is no grid for them.
+at::Tensor average_channels(const at::Tensor& x, const ByteGrid& in,
+                            const std::optional<ByteGrid>& out) {
   const RowShape shape{.rows = x.size(2) * x.size(3), .columns = x.size(1)};
-  at::Tensor dst =
-      new_tensor({x.size(0), x.size(1), 1, 1}, grids.out.type, at::MemoryFormat::Contiguous);
+  at::Tensor dst = new_tensor({x.size(0), x.size(1), 1, 1}, out ? out->type : at::kFloat,
+                              at::MemoryFormat::Contiguous);
   const auto* src = bytes_of(x);
-  auto* to = mutable_bytes_of(dst);
   const auto count = static_cast<double>(shape.rows);
-  const auto shift = static_cast<double>(grids.in.flipped_zero()) * count;
-  const double scale = static_cast<double>(grids.in.scale) / count;
-  const ByteStore store = byte_store(grids.out);
+  const auto shift = static_cast<double>(in.flipped_zero()) * count;
+  const double scale = static_cast<double>(in.scale) / count;
   const std::int64_t size = shape.rows * shape.columns;
   // A large image alone is shared by its rows.
   const std::int64_t parts =
@@ -46,7 +46,7 @@ at::Tensor average_channels(const at::Tensor& x, const Grids& grids) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t first = i % parts * shape.rows / parts;
       const std::int64_t last = (i % parts + 1) * shape.rows / parts;
-      sum_rows_loop(src + i / parts * size + first * shape.columns, grids.in.flip(),
+      sum_rows_loop(src + i / parts * size + first * shape.columns, in.flip(),
                     {.rows = last - first, .columns = shape.columns},
                     sums.data() + i * shape.columns);
     }
@@ -61,26 +61,36 @@ at::Tensor average_channels(const at::Tensor& x, const Grids& grids) {
       means[static_cast<std::size_t>(c)] =
           static_cast<float>((static_cast<double>(sum) - shift) * scale);
     }
-    quantize_loop(means.data(), grids.out.scale, store, to + n * shape.columns, shape.columns);
+    if (out) {
+      quantize_loop(means.data(), out->scale, byte_store(*out),
+                    mutable_bytes_of(dst) + n * shape.columns, shape.columns);
+    } else {
+      std::ranges::copy(means, dst.data_ptr<float>() + n * shape.columns);
+    }
   }
   return dst;
 }
 
 Kernel make_global_average(const OpContext& context) {
-  const auto grids = take_grids(context);
-  if (!grids) return refuse("its scales and zero points must be constants, one each");
+  const auto in = take_grid(context, 1, 2, context.input_dtype(0));
+  const auto out = context.has_input(3) ? take_grid(context, 3, 4, context.input_dtype(0))
+                                        : std::optional<ByteGrid>();
+  if (!in || (context.has_input(3) && !out)) {
+    return refuse("its scales and zero points must be constants, one each");
+  }
   if (context.node.get_int("channels_last", 0) != 0)
     return refuse("channels_last is not supported");
-  return sharing([grids = *grids](Call& call) {
+  return sharing([in = *in, out](Call& call) {
     const at::Tensor& given = call.in(0);
     constexpr std::int64_t kMaxPixels = 1 << 22;
     if (given.dim() != 4 || given.numel() == 0 || given.size(2) * given.size(3) > kMaxPixels) {
-      const at::Tensor real = dequantize_bytes(given, grids.in);
+      const at::Tensor real = dequantize_bytes(given, in);
       Ints axes(static_cast<std::size_t>(std::max<std::int64_t>(given.dim() - 2, 0)));
       for (std::size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<std::int64_t>(i) + 2;
-      return call.set(0, quantize_floats(at::mean(real, axes, true), grids.out));
+      const at::Tensor mean = axes.empty() ? real : at::mean(real, axes, true);
+      return call.set(0, out ? quantize_floats(mean, *out) : mean);
     }
-    call.set(0, average_channels(given.contiguous(kNhwc), grids));
+    call.set(0, average_channels(given.contiguous(kNhwc), in, out));
   });
 }
 
