@@ -266,17 +266,20 @@ class TiledConv {
     at::Tensor result =
         new_tensor({src.size(0), src.size(1), height, width}, src.scalar_type(), kNhwc);
     auto* to = mutable_bytes_of(result);
-    std::memset(to, zeros_[0], static_cast<std::size_t>(result.numel()));
+    const auto* from = bytes_of(src);
     const std::int64_t channels = src.size(1);
     const std::int64_t line = src.size(3) * channels;
-    const auto* from = bytes_of(src);
-    for (std::int64_t n = 0; n < src.size(0); ++n) {
-      for (std::int64_t y = 0; y < src.size(2); ++y) {
-        std::memcpy(to + ((n * height + y + pads[0]) * width + pads[1]) * channels, from,
-                    static_cast<std::size_t>(line));
-        from += line;
+    const std::int64_t wide = width * channels;
+    const std::int64_t grain = std::max<std::int64_t>(kLookUpGrain / wide, 1);
+    share(0, src.size(0) * height, grain, [&](std::int64_t begin, std::int64_t end) {
+      std::memset(to + begin * wide, zeros_[0], static_cast<std::size_t>((end - begin) * wide));
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t y = i % height - pads[0];
+        if (y < 0 || y >= src.size(2)) continue;
+        std::memcpy(to + i * wide + pads[1] * channels,
+                    from + (i / height * src.size(2) + y) * line, static_cast<std::size_t>(line));
       }
-    }
+    });
     return result;
   }
 
