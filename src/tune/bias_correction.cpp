@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "quench/lower.h"
 #include "tune/bias_layers.h"
+#include "tune/float_weights.h"
 
 namespace quench::tune {
 namespace {
@@ -209,8 +210,10 @@ std::size_t correct_biases(Model& model, const QuantPlan& plan, const QuantSolut
   if (layers.empty() || data.runs.empty()) return 0;
   // A bias behind the layer does not show in its output: that one is found from nothing.
   correct_biases_fast(model, plan, solution, data.means, true);
-  Session shifted(shifting_model(insert_qdq(model, plan, solution), layers, data.means),
-                  {.integer = false}, context);
+  Model quantised = insert_qdq(model, plan, solution);
+  expand_to_float(quantised);
+  Session shifted(shifting_model(std::move(quantised), layers, data.means), {.integer = false},
+                  context);
   Shifts shifts(layers, data.means);
   for (const TensorMap& run : data.runs) {
     context.check_cancelled();

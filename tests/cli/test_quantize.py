@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """quench quantize: what it writes, what it says, and what it does about bad input."""
 import os
+import pathlib
 import resource
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import unittest
 import harness
 
 SIZE = 3 * 8 * 8
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 
 class QuantizeTest(harness.CliTest):
@@ -84,6 +86,16 @@ class QuantizeTest(harness.CliTest):
         self.assertEqual(self.bytes_of("b.onnx"), first)
         self.assertEqual(self.bytes_of("c.onnx", "--threads", "1"), first)
         self.assertEqual(self.bytes_of("d.onnx", "--threads", "2"), first)
+
+    def test_corrected_biases_do_not_depend_on_threads(self):
+        data = SOURCE / "examples/data"
+        written = []
+        for threads in ("1", "2"):
+            self.run_quench("quantize", data / "fashion.onnx", "-o", "fashion.onnx", "--threads",
+                            threads, "--bias-correction", "full", "--limit", "60", "--mean", "72.9",
+                            "--std", "90", "--data", data / "fashion-test-images-idx3-ubyte.gz")
+            written.append((self.dir / "fashion.onnx").read_bytes())
+        self.assertEqual(*written)
 
     def test_batch_does_not_matter(self):
         words = ["--no-bias-correction", "--no-metadata"]
