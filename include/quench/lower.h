@@ -39,6 +39,10 @@ Model insert_qdq(const Model& model, const QuantPlan& plan, const QuantSolution&
 /// keeps its Q/DQ nodes.
 Model to_qoperator(const Model& qdq);
 
+/// Adds channels of zeros to depthwise convolutions and the layers around them, where these can
+/// take them, until there is a multiple of `multiple`. Nothing else that is computed changes.
+void pad_channels(Model& qdq, std::int64_t multiple);
+
 /// Raises the version of ONNX's own operators, rewriting every node whose meaning or form changes
 /// on the way. Throws Error(Unsupported) that names a node that cannot be lifted.
 void lift_opset(Model& model, std::int64_t opset);

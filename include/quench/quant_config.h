@@ -81,6 +81,11 @@ struct TargetInfo {
   std::vector<TargetOp> ops;
   /// The runtime's own limits: why it cannot run this node on integers, or "". May be null.
   std::string (*refuse)(const Graph& graph, const Node& node) = nullptr;
+  /// Why it is faster with this node in float, or "". A rule of the user's that names the node
+  /// wins.
+  std::string (*prefer_float)(const Graph& graph, const Node& node) = nullptr;
+  /// Its depthwise convolutions want a multiple of so many channels.
+  std::int64_t depthwise_channels = 1;
 };
 
 const std::vector<TargetInfo>& all_targets();

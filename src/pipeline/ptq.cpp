@@ -91,7 +91,9 @@ Model PTQ::convert(const ObservedModel& observed) const {
   }
   const QuantSolution solution =
       calibrate::solve(observed.model(), observed.plan(), statistics, config_.custom_observers);
-  return insert_qdq(observed.model(), observed.plan(), solution);
+  Model result = insert_qdq(observed.model(), observed.plan(), solution);
+  pad_channels(result, find_target(config_.target).depthwise_channels);
+  return result;
 }
 
 KLQuantizer::KLQuantizer(int bits, int num_bins)

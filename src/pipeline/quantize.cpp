@@ -94,6 +94,7 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
   warn_of_clipping(job.statistics, job.solution, report);
   warn_of_layers(report);
   const Model simulated = quantised;
+  pad_channels(quantised, find_target(options.config.target).depthwise_channels);
   if (options.qoperator) quantised = to_qoperator(quantised);
   note_origin(quantised, options, job.origin);
   save(quantised, out_path);

@@ -56,6 +56,14 @@ std::string refuse_by_target(const Job& job, const Node& node) {
   return job.target.refuse == nullptr ? "" : job.target.refuse(job.graph, node);
 }
 
+/// Whether a rule is for this node, not for many.
+bool is_named(const Job& job, const Node& node) {
+  const std::string key = key_of(job.graph, node);
+  return job.config.by_layer.contains(key) ||
+         std::ranges::any_of(job.config.by_name,
+                             [&](const auto& each) { return matches_glob(each.first, key); });
+}
+
 std::string refuse_mover(const Job& job, const Node& node) {
   if (node.op_type == "MaxPool" && node.outputs.size() > 1) return "its indices are asked for";
   if (node.op_type == "Resize" && node.get_string("mode", "nearest") != "nearest") {
@@ -80,7 +88,9 @@ std::string refuse(const Job& job, const Node& node, NodePlan::Kind kind) {
   if (is_layer(node)) {
     if (std::string reason = refuse_layer(job, node); !reason.empty()) return reason;
   }
-  return refuse_by_target(job, node);
+  if (std::string reason = refuse_by_target(job, node); !reason.empty()) return reason;
+  const bool prefers = job.target.prefer_float != nullptr && !is_named(job, node);
+  return prefers ? job.target.prefer_float(job.graph, node) : "";
 }
 
 NodePlan classify(const Job& job, const Node& node) {

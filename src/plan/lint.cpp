@@ -69,6 +69,12 @@ class Linter {
         return reason;
       }
     }
+    if (target_.prefer_float != nullptr) {
+      if (std::string reason = target_.prefer_float(graph_, before_lowering(node));
+          !reason.empty()) {
+        return reason;
+      }
+    }
     if (std::string reason = refuse_inputs(node); !reason.empty()) return reason;
     if (std::string reason = refuse_bias(node); !reason.empty()) return reason;
     if (!target_.quantize_outputs) return "";
