@@ -60,6 +60,16 @@ KernelFunction widened(KernelFunction kernel) {
   };
 }
 
+/// Whether a 16-bit float may come in, as far as the types are known.
+bool takes_short_floats(const Graph& graph, const Node& node) {
+  return std::ranges::any_of(node.inputs, [&](ValueId id) {
+    if (id == kNoValue) return false;
+    const ValueType& type = graph[id].type;
+    return type.kind != ValueType::Kind::Tensor || type.dtype == DType::Undefined ||
+           type.dtype == DType::Float16 || type.dtype == DType::BFloat16;
+  });
+}
+
 std::vector<std::string> unique_captures(const Node& node) {
   const std::vector<std::string> all = captured_names(node);
   const std::set<std::string> unique(all.begin(), all.end());
@@ -157,7 +167,9 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   if (!kernel.run) return no(kernel.refusal);
   Step step;
   step.shares = kernel.shares || std::ranges::find(kViews, node.op_type) != kViews.end();
-  step.run = info->any_float ? std::move(kernel.run) : widened(std::move(kernel.run));
+  const bool plain =
+      info->any_float || (context.captured.empty() && !takes_short_floats(graph_, node));
+  step.run = plain ? std::move(kernel.run) : widened(std::move(kernel.run));
   step.label = label(graph_, node);
   step.op_type = node.op_type;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
