@@ -64,6 +64,12 @@ std::optional<quant::QuantWeight> weight_of(const Graph& graph, const Node& node
   return weight;
 }
 
+Tensor in_whole_bytes(const Tensor& constant) {
+  const DTypeInfo& row = info(constant.dtype());
+  if (row.bits == 0 || row.bits >= 8 || row.is_float) return constant;
+  return convert(constant, row.is_signed ? DType::Int8 : DType::UInt8);
+}
+
 namespace {
 
 /// Weights that kernels pack themselves: widening all of them at once would take the memory that
@@ -81,9 +87,7 @@ void widen_small_integers(Graph& graph) {
   for (std::size_t i = 0; i < graph.values().size(); ++i) {
     Value& value = graph[static_cast<ValueId>(i)];
     if (!value.constant || stays_packed(graph, uses, i)) continue;
-    const DTypeInfo& row = info(value.constant->dtype());
-    if (row.bits == 0 || row.bits >= 8 || row.is_float) continue;
-    value.constant = convert(*value.constant, row.is_signed ? DType::Int8 : DType::UInt8);
+    value.constant = in_whole_bytes(*value.constant);
     value.type = ValueType::of(*value.constant);
   }
 }

@@ -16,6 +16,8 @@ namespace quench::exec {
 /// where a kernel keeps its weight packed.
 void expand_weights(Graph& graph, const passes::PassOptions& keep);
 
+/// A constant as the engine can hold it: elements of 4 and 2 bits become bytes.
+Tensor in_whole_bytes(const Tensor& constant);
 /// Whether every reader of a dequantised value computes in float.
 bool read_in_float(const Graph& graph, const Uses& uses, ValueId id);
 /// What a DequantizeLinear computes, if all of it is constant and of a kind that we write.

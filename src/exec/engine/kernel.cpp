@@ -6,6 +6,7 @@
 #include <map>
 
 #include "exec/engine/bridge.h"
+#include "exec/engine/expand_weights.h"
 #include "passes/pass.h"
 
 namespace quench::exec {
@@ -53,10 +54,7 @@ int OpContext::input_rank(std::size_t i) const {
 
 at::Tensor OpContext::constant(std::size_t i) const {
   const Tensor* found = graph.constant(node.input(i));
-  if (found == nullptr) return {};
-  const DTypeInfo& row = info(found->dtype());
-  if (row.bits == 0 || row.bits >= 8 || row.is_float) return to_torch(*found);
-  return to_torch(convert(*found, row.is_signed ? DType::Int8 : DType::UInt8));
+  return found == nullptr ? at::Tensor() : to_torch(in_whole_bytes(*found));
 }
 
 at::Tensor OpContext::take_constant(std::size_t i) const {
