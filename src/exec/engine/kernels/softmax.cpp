@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax over the last axis, with the factor and the mask that attention puts in front of it.
+#include "exec/engine/kernels/softmax.h"
+
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/kernels/rows.h"
 #include "exec/engine/team.h"
@@ -11,30 +13,6 @@ namespace {
 constexpr std::int64_t kGrain = 1 << 13;
 /// Rows of so few columns do not fill registers.
 constexpr std::int64_t kShort = 8;
-
-/// Where a tensor that broadcasts has its part for each row of another.
-class RowPointers {
- public:
-  RowPointers(const at::Tensor& small, at::IntArrayRef shape) : shape_(shape) {
-    if (!small.defined()) return;
-    whole_ = small.expand(shape);
-    if (whole_.stride(-1) != 1 && shape.back() != 1) whole_ = whole_.contiguous();
-  }
-
-  const float* operator[](std::int64_t row) const {
-    if (!whole_.defined()) return nullptr;
-    std::int64_t offset = 0;
-    for (std::int64_t axis = whole_.dim() - 2; axis >= 0; --axis) {
-      offset += row % shape_[static_cast<std::size_t>(axis)] * whole_.stride(axis);
-      row /= shape_[static_cast<std::size_t>(axis)];
-    }
-    return whole_.data_ptr<float>() + offset;
-  }
-
- private:
-  at::IntArrayRef shape_;
-  at::Tensor whole_;
-};
 
 at::Tensor softmax_rows(const at::Tensor& given, float scale, const at::Tensor& mask) {
   const at::Tensor x = given.contiguous();
@@ -60,19 +38,21 @@ at::Tensor softmax_rows(const at::Tensor& given, float scale, const at::Tensor& 
 /// Inputs X and mask; attribute `scale`.
 Kernel make_scaled_softmax(const OpContext& context) {
   return [scale = context.node.get_float("scale", 1.0F)](Call& call) {
-    const at::Tensor& x = call.in(0);
-    const at::Tensor& mask = call.in(1);
-    const bool fits =
-        x.dim() > 0 && x.scalar_type() == at::kFloat &&
-        (!mask.defined() || (mask.scalar_type() == at::kFloat && mask.dim() <= x.dim() &&
-                             at::infer_size(x.sizes(), mask.sizes()) == x.sizes()));
-    if (fits) return call.set(0, softmax_rows(x, scale, mask));
-    const at::Tensor scaled = x * scale;
-    call.set(0, at::softmax(mask.defined() ? scaled + mask : scaled, -1));
+    call.set(0, scaled_softmax(call.in(0), scale, call.in(1)));
   };
 }
 
 }  // namespace
+
+at::Tensor scaled_softmax(const at::Tensor& x, float scale, const at::Tensor& mask) {
+  const bool fits =
+      x.dim() > 0 && x.scalar_type() == at::kFloat &&
+      (!mask.defined() || (mask.scalar_type() == at::kFloat && mask.dim() <= x.dim() &&
+                           at::infer_size(x.sizes(), mask.sizes()) == x.sizes()));
+  if (fits) return softmax_rows(x, scale, mask);
+  const at::Tensor scaled = x * scale;
+  return at::softmax(mask.defined() ? scaled + mask : scaled, -1);
+}
 
 at::Tensor fast_softmax(const at::Tensor& x, std::int64_t axis) {
   if (x.scalar_type() != at::kFloat || axis != x.dim() - 1) return at::softmax(x, axis);

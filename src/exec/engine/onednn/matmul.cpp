@@ -20,26 +20,31 @@ class FastBatched {
   explicit FastBatched(Fusion fusion) : fusion_(std::move(fusion)) {}
 
   bool run(Call& call) {
-    const at::Tensor& a = call.in(0);
-    const at::Tensor& b = call.in(1);
+    at::Tensor dst = run(call.in(0), call.in(1), call.in(3));
+    if (!dst.defined()) return false;
+    call.set(0, std::move(dst));
+    return true;
+  }
+
+  /// Undefined where oneDNN does not take them.
+  at::Tensor run(const at::Tensor& a, const at::Tensor& b, const at::Tensor& residual) {
     constexpr std::int64_t kMaxRank = 5;
     const std::int64_t rank = std::max(a.dim(), b.dim());
     if (a.dim() < 2 || b.dim() < 2 || rank > kMaxRank || a.scalar_type() != at::kFloat ||
         b.scalar_type() != at::kFloat || a.numel() == 0 || b.numel() == 0) {
-      return false;
+      return {};
     }
     const at::Tensor left = dense_matrices(leading_ones(a, rank));
     const at::Tensor right = dense_matrices(leading_ones(b, rank));
-    if (left.size(-1) != right.size(-2)) return false;
+    if (left.size(-1) != right.size(-2)) return {};
     Ints shape = left.sizes().vec();
     for (std::size_t i = 0; i + 2 < shape.size(); ++i) {
       const std::int64_t other = right.size(static_cast<std::int64_t>(i));
-      if (shape[i] != other && shape[i] != 1 && other != 1) return false;
+      if (shape[i] != other && shape[i] != 1 && other != 1) return {};
       shape[i] = std::max(shape[i], other);
     }
     shape.back() = right.size(-1);
-    execute(call, left, right, shape);
-    return true;
+    return execute(left, right, residual, shape);
   }
 
  private:
@@ -54,7 +59,8 @@ class FastBatched {
     return tensor.as_strided(sizes, strides);
   }
 
-  void execute(Call& call, const at::Tensor& left, const at::Tensor& right, const Ints& shape) {
+  at::Tensor execute(const at::Tensor& left, const at::Tensor& right, const at::Tensor& added,
+                     const Ints& shape) {
     Ints key = left.sizes().vec();
     for (const at::IntArrayRef part : {left.strides(), right.sizes(), right.strides()}) {
       key.insert(key.end(), part.begin(), part.end());
@@ -69,11 +75,11 @@ class FastBatched {
     point(plan.dst, dst);
     at::Tensor residual;
     if (plan.residual) {
-      residual = call.in(3).contiguous();
+      residual = added.contiguous();
       point(plan.residual, residual);
     }
     plan.execute();
-    call.set(0, dst);
+    return dst;
   }
 
   Fusion fusion_;
@@ -96,6 +102,14 @@ bool fits_columns(const at::Tensor& bias, std::int64_t width) {
 }
 
 }  // namespace
+
+std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> make_batched_product() {
+  return
+      [kernel = std::make_shared<FastBatched>(Fusion())](const at::Tensor& a, const at::Tensor& b) {
+        at::Tensor dst = kernel->run(a, b, {});
+        return dst.defined() ? dst : at::matmul(a, b);
+      };
+}
 
 std::optional<Kernel> make_fast_matmul(const OpContext& context) {
   if (!computes_in_float(context, 1)) return std::nullopt;
