@@ -16,6 +16,7 @@ using Names = std::span<const std::string_view>;
 
 constexpr std::array<std::string_view, 3> kTidy = {"inline_functions", "lift_constants",
                                                    "remove_identity"};
+constexpr std::array<std::string_view, 1> kNarrow = {"drop_channels"};
 constexpr std::array<std::string_view, 2> kInteger = {"fuse_patterns", "fuse_integer"};
 constexpr std::array<std::string_view, 5> kFuse = {
     "fold_batchnorm", "fuse_patterns", "fuse_attention", "fold_prescale", "fuse_kernels"};
@@ -63,14 +64,16 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
   const passes::PassOptions keep = pass_options(model.graph, options);
   passes::run(model, Names(kTidy), keep);
   infer_types(model);
+  const bool fuse = compile.fast && !options.tap_all;
+  const bool integer = fuse && options.integer && compile.byte_products;
+  if (integer) passes::run(model, Names(kNarrow), keep);
   if (options.dequantize == Dequantize::OnTheFly) keep_packed(model.graph, keep);
   expand_weights(model.graph, keep);
   compile.opsets = model.opsets;
   fold_constants(model.graph, compile);
-  if (compile.fast && !options.tap_all) {
+  if (fuse) {
     infer_types(model);
     const std::string batch = batch_of_samples(model.graph);
-    const bool integer = options.integer && compile.byte_products;
     if (integer) passes::run(model, Names(kInteger), keep);
     passes::run(model, Names(kFuse), keep);
     infer_types(model);

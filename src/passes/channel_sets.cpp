@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the sets: a walk over all nodes that unites values, and marks those that must stay.
-#include "lower/channel_sets.h"
+#include "passes/channel_sets.h"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <string_view>
 
-namespace quench::lower {
+namespace quench::passes {
 namespace {
 
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id); }
@@ -72,23 +72,29 @@ const Tensor* ChannelSets::constant_behind(ValueId value) const {
   return graph_.constant(dq < 0 ? value : graph_.nodes[static_cast<std::size_t>(dq)].inputs[0]);
 }
 
-/// A constant of whole bytes that one node reads, or whose DequantizeLinear one node reads, with a
-/// scale for each channel or one in all, and 0 where zero is.
+/// One scale in all or one for each channel, and 0 where zero is.
+bool ChannelSets::is_even_grid(const Node& dequantize, const Tensor& stored) const {
+  const Tensor& scale = *graph_.constant(dequantize.inputs[1]);
+  if (dequantize.get_int("block_size", 0) != 0 || scale.rank() > 1) return false;
+  const std::int64_t axis = dequantize.get_int("axis", 1);
+  if (scale.rank() == 1 && (axis < 0 || axis >= stored.rank() ||
+                            scale.size() != stored.shape()[static_cast<std::size_t>(axis)])) {
+    return false;
+  }
+  if (dequantize.input(2) == kNoValue) return true;
+  const Tensor* zero = graph_.constant(dequantize.input(2));
+  return zero != nullptr && zero->shape() == scale.shape() &&
+         std::ranges::all_of(zero->bytes(), [](std::byte each) { return each == std::byte{0}; });
+}
+
+/// A constant of whole bytes that one node reads, or whose DequantizeLinear one node reads.
 bool ChannelSets::is_own_constant(ValueId value) const {
   const Tensor* tensor = constant_behind(value);
   if (tensor == nullptr || uses_.consumers[at(value)].size() != 1) return false;
   constexpr int kByte = 8;
   if (info(tensor->dtype()).bits < kByte) return false;
   const NodeId dq = dequantizer(value);
-  if (dq < 0) return true;
-  const Node& node = graph_.nodes[static_cast<std::size_t>(dq)];
-  if (node.get_int("block_size", 0) != 0 || graph_.constant(node.inputs[1])->rank() > 1) {
-    return false;
-  }
-  if (node.input(2) == kNoValue) return true;
-  const Tensor* zero = graph_.constant(node.input(2));
-  return zero != nullptr &&
-         std::ranges::all_of(zero->bytes(), [](std::byte each) { return each == std::byte{0}; });
+  return dq < 0 || is_even_grid(graph_.nodes[static_cast<std::size_t>(dq)], *tensor);
 }
 
 void ChannelSets::fix(const Node& node) {
@@ -109,9 +115,11 @@ void ChannelSets::unite(ValueId a, ValueId b) {
 
 bool ChannelSets::read_layer(NodeId id, const Node& node) {
   const Tensor* weight = constant_behind(node.input(1));
-  const bool own = is_own_constant(node.input(1)) &&
-                   (node.input(2) == kNoValue || is_own_constant(node.input(2)));
-  if (!own || weight->rank() != 4 || weight->size() == 0) return false;
+  if (!is_own_constant(node.input(1)) || weight->rank() != 4 || weight->size() == 0) return false;
+  if (node.input(2) != kNoValue) {
+    const Tensor* bias = constant_behind(node.input(2));
+    if (!is_own_constant(node.input(2)) || bias->shape() != Shape{weight->shape()[0]}) return false;
+  }
   ChannelLayer layer{.node = id, .out = weight->shape()[0]};
   const std::int64_t groups = node.get_int("group", 1);
   layer.depthwise = groups > 1;
@@ -154,4 +162,4 @@ void ChannelSets::read(NodeId id, const Node& node) {
   }
 }
 
-}  // namespace quench::lower
+}  // namespace quench::passes

@@ -6,7 +6,7 @@
 
 #include "quench/model.h"
 
-namespace quench::lower {
+namespace quench::passes {
 
 /// A convolution with constants of its own: weights without zero points, and perhaps a bias.
 struct ChannelLayer {
@@ -28,17 +28,21 @@ class ChannelSets {
   const std::vector<ChannelLayer>& layers() const noexcept { return layers_; }
   /// Nothing but the layers cares how many channels the set has.
   bool is_free(ValueId set) const { return !fixed_[static_cast<std::size_t>(set)]; }
+  /// The channels of this value stay as they are.
+  void hold(ValueId value) { fixed_[static_cast<std::size_t>(set_of(value))] = true; }
   /// The set of a value, called by one of its values.
   ValueId set_of(ValueId value) const;
   /// The DequantizeLinear that makes a constant's real numbers; -1: none does.
   NodeId dequantizer(ValueId value) const;
+  /// The numbers that a layer computes with, as they are stored; null: not a constant.
+  const Tensor* constant_behind(ValueId value) const;
 
  private:
   void read(NodeId id, const Node& node);
   bool read_layer(NodeId id, const Node& node);
   void fix(const Node& node);
   bool is_own_constant(ValueId value) const;
-  const Tensor* constant_behind(ValueId value) const;
+  bool is_even_grid(const Node& dequantize, const Tensor& stored) const;
   std::int64_t channels(ValueId value) const;
   bool ties_all(const Node& node) const;
   void unite(ValueId a, ValueId b);
@@ -50,4 +54,4 @@ class ChannelSets {
   std::vector<ChannelLayer> layers_;
 };
 
-}  // namespace quench::lower
+}  // namespace quench::passes
