@@ -17,8 +17,27 @@ namespace quench::exec {
 namespace {
 
 /// Their result is their input, seen otherwise: fast wherever they run.
-constexpr std::array<std::string_view, 5> kViews = {"Flatten", "Identity", "Reshape", "Squeeze",
-                                                    "Unsqueeze"};
+constexpr std::array<std::string_view, 6> kViews = {"Flatten", "Identity",  "Reshape",
+                                                    "Squeeze", "Transpose", "Unsqueeze"};
+/// libtorch shares their work only where there is much of it: small ones take the same time in a
+/// team as outside, and need not end it.
+constexpr auto kLight =
+    std::to_array<std::string_view>({"Add",        "Cast",       "Clip",    "Concat",
+                                     "Div",        "Equal",      "Erf",     "Expand",
+                                     "Gather",     "Gelu",       "Greater", "Less",
+                                     "Max",        "Min",        "Mul",     "LpNormalization",
+                                     "Neg",        "Not",        "Pow",     "Range",
+                                     "ReduceMax",  "ReduceMean", "Relu",    "ReduceSum",
+                                     "Reciprocal", "Shape",      "Sigmoid", "Slice",
+                                     "Softmax",    "Split",      "Sqrt",    "Sub",
+                                     "Tanh",       "Where"});
+/// Elements of the largest tensor of a small step: libtorch's least share of work.
+constexpr std::int64_t kSmall = 32768;
+
+template <std::size_t kSize>
+bool is_in(const std::array<std::string_view, kSize>& ops, std::string_view op) {
+  return std::ranges::find(ops, op) != ops.end();
+}
 
 bool is_short_float(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
 
@@ -166,7 +185,8 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   Kernel kernel = info->make(context);
   if (!kernel.run) return no(kernel.refusal);
   Step step;
-  step.shares = kernel.shares || std::ranges::find(kViews, node.op_type) != kViews.end();
+  step.shares = kernel.shares || is_in(kViews, node.op_type);
+  step.light = is_in(kLight, node.op_type) && context.captured.empty();
   const bool plain =
       info->any_float || (context.captured.empty() && !takes_short_floats(graph_, node));
   step.run = plain ? std::move(kernel.run) : widened(std::move(kernel.run));
@@ -243,6 +263,7 @@ Program::Schedule Program::make_schedule(const std::vector<int>& fed,
     }
   }
   result.stretches = stretches_of(result.steps);
+  result.sizes = sizes_;
   // Fed tensors belong to the caller.
   result.reusable = result.release;
   for (std::vector<int>& slots : result.reusable) {
@@ -277,20 +298,39 @@ void Program::run_step(const Step& step, Call& call) {
 
 std::vector<Program::Stretch> Program::stretches_of(const std::vector<int>& steps) const {
   std::vector<Stretch> result;
-  const auto shares = [&](std::size_t i) {
-    return steps_[static_cast<std::size_t>(steps[i])].shares;
-  };
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (result.empty() || shares(i) != shares(i - 1)) result.push_back({.begin = i});
+    const Step& step = steps_[static_cast<std::size_t>(steps[i])];
+    const bool joins = step.shares || (step.light && step.small);
+    if (result.empty() || joins != result.back().joins) {
+      result.push_back({.begin = i, .joins = joins});
+    }
     result.back().end = i + 1;
+    result.back().shared += step.shared;
   }
   return result;
+}
+
+void Program::watch_sizes(Step& step) {
+  const auto is_small = [&](int slot) {
+    // Of constants (tables) only a part is read.
+    if (slot < 0 || producer_[static_cast<std::size_t>(slot)] < 0) return true;
+    const at::Tensor& value = slots_[static_cast<std::size_t>(slot)];
+    return !value.defined() || value.numel() <= kSmall;
+  };
+  const bool small =
+      std::ranges::all_of(step.in, is_small) && std::ranges::all_of(step.out, is_small);
+  if (small != step.small) ++sizes_;
+  step.small = small;
 }
 
 void Program::run_steps(Schedule& plan) {
   // Below that a team is not worth its parallel region.
   constexpr std::int64_t kWorthATeam = 3;
   Clock::time_point start;
+  if (plan.sizes != sizes_) {
+    plan.stretches = stretches_of(plan.steps);
+    plan.sizes = sizes_;
+  }
   for (Stretch& stretch : plan.stretches) {
     const std::int64_t before = times_shared();
     const auto run = [&] { run_stretch(plan, stretch, start); };
@@ -299,19 +339,21 @@ void Program::run_steps(Schedule& plan) {
     } else {
       run();
     }
-    const bool shares = steps_[static_cast<std::size_t>(plan.steps[stretch.begin])].shares;
-    stretch.shared = shares ? times_shared() - before : 0;
+    stretch.shared = stretch.joins ? times_shared() - before : 0;
   }
 }
 
 void Program::run_stretch(const Schedule& plan, const Stretch& stretch, Clock::time_point& begin) {
   using Milliseconds = std::chrono::duration<double, std::milli>;
   for (std::size_t i = stretch.begin; i < stretch.end; ++i) {
-    const Step& step = steps_[static_cast<std::size_t>(plan.steps[i])];
+    Step& step = steps_[static_cast<std::size_t>(plan.steps[i])];
     Call call(slots_, step.in, step.out, plan.reusable[i]);
+    const std::int64_t shared = times_shared();
     const auto start = on_step_ ? Clock::now() : Clock::time_point();
     if (i == 0) begin = start;
     run_step(step, call);
+    step.shared = step.shares || step.light ? times_shared() - shared : 0;
+    if (step.light) watch_sizes(step);
     if (on_step_) {
       on_step_({.node = step.label,
                 .op_type = step.op_type,

@@ -85,5 +85,45 @@ TEST(Team, ServesSeveralSessionsAtOnce) {
   other.join();
 }
 
+/// Three products of dynamic bytes, each followed by small real steps. The rows are left open.
+Model dynamic_model() {
+  Builder builder;
+  std::mt19937 random(2);
+  constexpr std::int64_t kWide = 64;
+  builder.input("x", {{.value = -1, .symbol = "N"}, {.value = kWide}});
+  std::string real = "x";
+  for (int i = 0; i < 3; ++i) {
+    const std::string n = std::to_string(i);
+    std::vector<std::int8_t> weights(kWide * kWide);
+    for (auto& each : weights) each = static_cast<std::int8_t>(random() % 201 - 100);
+    builder.constant("w" + n, Tensor::of<std::int8_t>({kWide, kWide}, weights));
+    builder.number("step" + n, 0.01F);
+    builder.node("DynamicQuantizeLinear", {real}, {"b" + n, "s" + n, "z" + n});
+    builder.node("MatMulInteger", {"b" + n, "w" + n, "z" + n}, {"sum" + n});
+    builder.node("Cast", {"sum" + n}, {"cast" + n}).set("to", std::int64_t{1});
+    builder.node("Mul", {"s" + n, "step" + n}, {"scale" + n});
+    builder.node("Mul", {"cast" + n, "scale" + n}, {"y" + n});
+    builder.node("Sub", {"y" + n, real}, {"d" + n});
+    builder.node("Sigmoid", {"d" + n}, {"g" + n});
+    real = "g" + n;
+  }
+  builder.output(real);
+  return builder.model;
+}
+
+/// Small steps run in the team, large ones outside: sizes that change from run to run change that.
+TEST(Team, TakesSmallStepsAlong) {
+  Session alone(dynamic_model(), {}, Context{.threads = 1});
+  Session together(dynamic_model(), {}, Context{.threads = 3});
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> numbers(-3, 3);
+  for (const std::int64_t rows : {70, 70, 70, 1500, 1500, 1, 1, 70, 1500, 0, 70}) {
+    Tensor x = Tensor::zeros(DType::Float32, {rows, 64});
+    for (float& each : x.mutable_data<float>()) each = numbers(random);
+    const TensorMap feeds = {{"x", x}};
+    ASSERT_EQ(together.run(feeds).at("g2"), alone.run(feeds).at("g2")) << rows << " rows";
+  }
+}
+
 }  // namespace
 }  // namespace quench

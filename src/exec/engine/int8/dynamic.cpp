@@ -44,6 +44,9 @@ class DynamicLinear {
     scales_ = at::ones({width_}, at::kFloat);
   }
 
+  /// Whether our own tiles do the work, which teams share.
+  bool has_tiles() const noexcept { return columns_.has_value(); }
+
   /// `residual`, of the result's shape, is added where it is defined.
   at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero,
                         const at::Tensor& residual = {}) {
@@ -275,7 +278,7 @@ Kernel make_to_float(const OpContext& context) {
   if (auto linear = one_scale
                         ? take_linear(context, {.weight = 1, .zero = 5, .scale = 3, .bias = 6})
                         : nullptr) {
-    return [linear](Call& call) {
+    Kernel kernel = [linear](Call& call) {
       if (call.in(2).numel() != 1) {
         fail(ErrorKind::Unsupported, "the first factor has {} scales; one is supported",
              call.in(2).numel());
@@ -283,6 +286,8 @@ Kernel make_to_float(const OpContext& context) {
       call.set(0,
                (*linear)(call.in(0), real_number(call.in(2)), zero_point(call.in(4)), call.in(7)));
     };
+    kernel.shares = linear->has_tiles();
+    return kernel;
   }
   context.taken.clear();
   return exact_to_float(context);
@@ -295,10 +300,12 @@ Kernel make_dynamic_product(const OpContext& context) {
     context.taken.clear();
     return refuse("its weights must be a constant 8-bit matrix with one zero point");
   }
-  return [linear](Call& call) {
+  Kernel kernel = [linear](Call& call) {
     const DynamicBytes x = dynamic_quantize(call.in(0));
     call.set(0, (*linear)(x.bytes, x.grid.scale, x.grid.zero));
   };
+  kernel.shares = linear->has_tiles();
+  return kernel;
 }
 
 }  // namespace

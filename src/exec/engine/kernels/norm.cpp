@@ -108,7 +108,7 @@ Kernel make_layer_norm(const OpContext& context) {
   const float epsilon = context.node.get_float("epsilon", 1e-5F);
   const std::int64_t axis = context.node.get_int("axis", -1);
   const bool fast = context.fast;
-  return [=](Call& call) {
+  Kernel kernel = [=](Call& call) {
     const at::Tensor& x = call.in(0);
     const auto first = static_cast<std::size_t>(wrap_axis(axis, x.dim()));
     if (fast && are_rows(call, first)) {
@@ -126,6 +126,9 @@ Kernel make_layer_norm(const OpContext& context) {
     call.set(1, std::move(mean));
     call.set(2, std::move(deviation));
   };
+  // Rows are; the rest is rare.
+  kernel.shares = fast;
+  return kernel;
 }
 
 Kernel make_rms_norm(const OpContext& context) {

@@ -74,12 +74,12 @@ Kernel make_dequantize(const OpContext& context) {
 }
 
 Kernel make_dynamic_quantize(const OpContext&) {
-  return [](Call& call) {
+  return sharing([](Call& call) {
     const DynamicBytes x = dynamic_quantize(call.in(0));
     call.set(0, x.bytes);
     call.set(1, at::full({}, x.grid.scale, at::kFloat));
     call.set(2, at::full({}, x.grid.zero, at::kByte));
-  };
+  });
 }
 
 /// A matrix's zero point: for one row of the left factor or one column of the right one.

@@ -117,11 +117,13 @@ class Work {
 Kernel make_scaled_attention(const OpContext& context) {
   const float scale = context.node.get_float("scale", 1.0F);
   const auto multiply = make_batched_product();
-  return [=](Call& call) {
+  Kernel kernel = [=](Call& call) {
     if (fits(call)) return call.set(0, Work(call, scale).run());
     const at::Tensor scores = multiply(call.in(0), call.in(1));
     call.set(0, multiply(scaled_softmax(scores, scale, call.in(3)), call.in(2)));
   };
+  kernel.shares = can_attend();
+  return kernel;
 }
 
 }  // namespace

@@ -37,9 +37,9 @@ at::Tensor softmax_rows(const at::Tensor& given, float scale, const at::Tensor& 
 
 /// Inputs X and mask; attribute `scale`.
 Kernel make_scaled_softmax(const OpContext& context) {
-  return [scale = context.node.get_float("scale", 1.0F)](Call& call) {
+  return sharing([scale = context.node.get_float("scale", 1.0F)](Call& call) {
     call.set(0, scaled_softmax(call.in(0), scale, call.in(1)));
-  };
+  });
 }
 
 }  // namespace
