@@ -141,6 +141,22 @@ RandomModel make_conv(std::uint64_t seed) {
   return build.finish();
 }
 
+/// Few channels, many pixels, windows that hang over every border.
+RandomModel make_image_conv(std::uint64_t seed) {
+  Builder build(seed);
+  const std::int64_t channels = build.pick(1, 4);
+  const std::int64_t out = build.pick(1, 36);
+  const Shape x = {build.pick(1, 2), channels, build.pick(9, 33), build.pick(9, 33)};
+  const Shape w = {out, channels, build.pick(1, 5), build.pick(1, 5)};
+  std::vector<ValueId> inputs = {build.input("x", x), build.weight("w", w)};
+  if (build.flip()) inputs.push_back(build.weight("b", {out}));
+  Node& conv = build.node("Conv", inputs, "y");
+  set_window(build, conv, 2, 6);
+  if (build.flip()) conv.set("strides", picks(build, 2, 1, 4));
+  build.activation();
+  return build.finish();
+}
+
 RandomModel make_conv_transpose(std::uint64_t seed) {
   Builder build(seed);
   const auto rank = static_cast<std::size_t>(build.pick(1, 3));
@@ -262,11 +278,14 @@ RandomModel make_views(std::uint64_t seed) {
 }  // namespace
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> kFamilies = {
-      {"conv", make_conv},     {"conv_transpose", make_conv_transpose},
-      {"matmul", make_matmul}, {"gemm", make_gemm},
-      {"pool", make_pool},     {"chain", make_chain},
-      {"views", make_views}};
+  static const std::vector<Family> kFamilies = {{"conv", make_conv},
+                                                {"image_conv", make_image_conv},
+                                                {"conv_transpose", make_conv_transpose},
+                                                {"matmul", make_matmul},
+                                                {"gemm", make_gemm},
+                                                {"pool", make_pool},
+                                                {"chain", make_chain},
+                                                {"views", make_views}};
   return kFamilies;
 }
 

@@ -2,6 +2,7 @@
 // Convolution on NHWC memory, with bias, residual and activation in one primitive.
 #include "exec/engine/kernels/conv.h"
 
+#include "exec/engine/kernels/line_conv.h"
 #include "exec/engine/onednn/fast.h"
 #include "exec/engine/onednn/plan.h"
 
@@ -37,9 +38,15 @@ class FastConv {
     if (attributes_.rank == 1) pad_to_2d(attributes_.window);
   }
 
+  /// Takes lines where they are faster; then `share` is all that it needs. The input is float32.
+  bool take_lines(const at::Tensor& weight) {
+    lines_ = LineConv::make(attributes_, fusion_, weight.to(at::kFloat), bias_);
+    return lines_.has_value();
+  }
+
   void operator()(Call& call) {
     const at::Tensor& given = call.in(0);
-    const at::Tensor src = to_nhwc(to_2d(given));
+    const at::Tensor src = lines_ ? given : to_nhwc(to_2d(given));
     check(src);
     const Ints shape = convolved_shape(attributes_.window, src.sizes(), weight_shape_);
     ResidualForm form = ResidualForm::Separate;
@@ -49,7 +56,11 @@ class FastConv {
     } else {
       dst = at::empty(shape, at::TensorOptions(at::kFloat).memory_format(kNhwc));
     }
-    if (dst.numel() != 0) execute(call, src, dst, form);
+    if (lines_) {
+      (*lines_)(src, dst);
+    } else if (dst.numel() != 0) {
+      execute(call, src, dst, form);
+    }
     call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
   }
 
@@ -118,6 +129,7 @@ class FastConv {
   Ints weight_shape_;
   PackedWeights weights_;
   at::Tensor bias_;
+  std::optional<LineConv> lines_;
   PlanCache plans_;
 };
 
@@ -142,7 +154,9 @@ std::optional<Kernel> make_fast_conv(const OpContext& context) {
                          to_string(weight.sizes().vec())));
   auto conv = std::make_shared<FastConv>(*attributes, Fusion::of(context.node), weight,
                                          context.take_constant(2));
-  return Kernel([conv](Call& call) { (*conv)(call); });
+  Kernel kernel([conv](Call& call) { (*conv)(call); });
+  const bool by_lines = context.input_dtype(0) == DType::Float32 && conv->take_lines(weight);
+  return by_lines ? sharing(std::move(kernel)) : kernel;
 }
 
 }  // namespace quench::exec

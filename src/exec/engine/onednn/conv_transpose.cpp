@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "exec/engine/kernels/conv.h"
+#include "exec/engine/kernels/line_conv.h"
 #include "exec/engine/onednn/fast.h"
 #include "exec/engine/onednn/linear.h"
 #include "exec/engine/team.h"
@@ -97,12 +98,7 @@ class TiledConvTranspose {
         std::make_unique<FastLinear>(taps.reshape({weight.size(0), -1}), tiled, std::move(fusion));
   }
 
-  void operator()(Call& call) {
-    const at::Tensor src = to_nhwc(call.in(0));
-    if (src.dim() != 4 || src.size(1) != linear_->depth()) {
-      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
-           to_string(src.sizes().vec()), linear_->depth());
-    }
+  at::Tensor operator()(const at::Tensor& src) {
     const std::int64_t rows = src.size(2);
     const std::int64_t columns = src.size(3);
     const Ints tiles = {src.size(0), rows, columns, height_, width_, out_};
@@ -111,7 +107,7 @@ class TiledConvTranspose {
     const at::Tensor dst = at::empty({src.size(0), out_, rows * height_, columns * width_},
                                      at::TensorOptions(at::kFloat).memory_format(kNhwc));
     spread(products, dst);
-    call.set(0, dst);
+    return dst;
   }
 
  private:
@@ -158,6 +154,19 @@ bool is_tiled(const Window& window, const Ints& extra, const at::Tensor& weight)
          window.pads == Ints{0, 0, 0, 0};
 }
 
+template <typename Product>
+Kernel tiled_kernel(Product product, std::int64_t channels) {
+  auto shared = std::make_shared<Product>(std::move(product));
+  return Kernel([shared, channels](Call& call) {
+    const at::Tensor src = to_nhwc(call.in(0));
+    if (src.dim() != 4 || src.size(1) != channels) {
+      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
+           to_string(src.sizes().vec()), channels);
+    }
+    call.set(0, (*shared)(src));
+  });
+}
+
 }  // namespace
 
 std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
@@ -176,9 +185,13 @@ std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
   Ints extra = node.get_ints("output_padding");
   extra.resize(2, 0);
   if (is_tiled(attributes->window, extra, weight)) {
-    auto tiled = std::make_shared<TiledConvTranspose>(Fusion::of(node), context.take_constant(1),
-                                                      context.take_constant(2));
-    return Kernel([tiled](Call& call) { (*tiled)(call); });
+    const Fusion fusion = Fusion::of(node);
+    const at::Tensor bias = context.take_constant(2);
+    context.take_constant(1);
+    if (auto lines = LineConvTranspose::make(fusion, weight, bias)) {
+      return tiled_kernel(std::move(*lines), weight.size(0));
+    }
+    return tiled_kernel(TiledConvTranspose(fusion, weight, bias), weight.size(0));
   }
   auto kernel = std::make_shared<FastConvTranspose>(
       *attributes, Fusion::of(node), extra, context.take_constant(1), context.take_constant(2));

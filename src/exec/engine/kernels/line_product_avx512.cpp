@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles of pixels and columns whose sums stay in AVX-512 registers.
+#include "exec/engine/kernels/line_product.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+// As for tiles of bytes: every loop over the sums is unrolled, and nothing is forced inline.
+#if defined(__clang__)
+#define QUENCH_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define QUENCH_UNROLL _Pragma("GCC unroll 12")
+#endif
+#define QUENCH_AVX512 __attribute__((target("avx512f,avx512vl,avx2,fma")))
+
+namespace quench::exec {
+namespace {
+
+constexpr int kMaxWidth = 3;
+
+constexpr int tile_pixels(int width) { return width == 1 ? 12 : 24 / width; }
+
+/// Sixteen columns at a time.
+struct Whole {
+  using Register = __m512;
+  static constexpr std::int64_t kLanes = 16;
+  QUENCH_AVX512 static Register load(const float* from) { return _mm512_loadu_ps(from); }
+  QUENCH_AVX512 static Register spread(float x) { return _mm512_set1_ps(x); }
+  QUENCH_AVX512 static Register add(Register x, Register by, Register to) {
+    return _mm512_fmadd_ps(x, by, to);
+  }
+  /// The second operand wins against a NaN: that must stay.
+  QUENCH_AVX512 static Register cut(Register x, Register least, Register most) {
+    return _mm512_min_ps(most, _mm512_max_ps(least, x));
+  }
+  QUENCH_AVX512 static void store(float* to, Register x, std::int64_t count) {
+    const auto there = static_cast<__mmask16>(0xFFFF >> (kLanes - std::min(count, kLanes)));
+    _mm512_mask_storeu_ps(to, there, x);
+  }
+};
+
+/// Eight: processors do two of these at once where they do one of sixteen.
+struct Half {
+  using Register = __m256;
+  static constexpr std::int64_t kLanes = 8;
+  QUENCH_AVX512 static Register load(const float* from) { return _mm256_loadu_ps(from); }
+  QUENCH_AVX512 static Register spread(float x) { return _mm256_set1_ps(x); }
+  QUENCH_AVX512 static Register add(Register x, Register by, Register to) {
+    return _mm256_fmadd_ps(x, by, to);
+  }
+  QUENCH_AVX512 static Register cut(Register x, Register least, Register most) {
+    return _mm256_min_ps(most, _mm256_max_ps(least, x));
+  }
+  QUENCH_AVX512 static void store(float* to, Register x, std::int64_t count) {
+    const auto there = static_cast<__mmask8>(0xFF >> (kLanes - std::min(count, kLanes)));
+    _mm256_mask_storeu_ps(to, there, x);
+  }
+};
+
+/// The columns from `first` on of kPixels pixels from `pixel` on.
+template <typename Lanes, int kWidth, int kPixels>
+QUENCH_AVX512 void multiply_tile(const LineProduct& line, std::int64_t pixel, std::int64_t first) {
+  using Register = typename Lanes::Register;
+  Register sums[kPixels][kWidth];
+  QUENCH_UNROLL
+  for (int n = 0; n < kWidth; ++n) {
+    const Register start = Lanes::load(line.start + first + Lanes::kLanes * n);
+    QUENCH_UNROLL
+    for (int i = 0; i < kPixels; ++i) sums[i][n] = start;
+  }
+  const std::int64_t step = line.step;
+  const float* const src = line.src + pixel * step;
+  for (const LineTap& tap : line.taps) {
+    Register weights[kWidth];
+    QUENCH_UNROLL
+    for (int n = 0; n < kWidth; ++n) {
+      weights[n] = Lanes::load(tap.weights + first + Lanes::kLanes * n);
+    }
+    const float* from = src + tap.offset;
+    QUENCH_UNROLL
+    for (int i = 0; i < kPixels; ++i, from += step) {
+      const Register x = Lanes::spread(*from);
+      QUENCH_UNROLL
+      for (int n = 0; n < kWidth; ++n) sums[i][n] = Lanes::add(x, weights[n], sums[i][n]);
+    }
+  }
+  const Register least = Lanes::spread(line.least);
+  const Register most = Lanes::spread(line.most);
+  float* dst = line.dst + pixel * line.stride + first;
+  QUENCH_UNROLL
+  for (int i = 0; i < kPixels; ++i, dst += line.stride) {
+    QUENCH_UNROLL
+    for (int n = 0; n < kWidth; ++n) {
+      Lanes::store(dst + Lanes::kLanes * n, Lanes::cut(sums[i][n], least, most),
+                   line.columns - first - Lanes::kLanes * n);
+    }
+  }
+}
+
+using TileFunction = void (*)(const LineProduct&, std::int64_t, std::int64_t);
+
+template <typename Lanes, int kWidth, std::size_t... kPixels>
+constexpr std::array<TileFunction, sizeof...(kPixels)> by_pixels(std::index_sequence<kPixels...>) {
+  return {&multiply_tile<Lanes, kWidth, static_cast<int>(kPixels) + 1>...};
+}
+
+template <typename Lanes, int kWidth>
+void multiply_panel(const LineProduct& line, std::int64_t first) {
+  constexpr int kPixels = tile_pixels(kWidth);
+  static constexpr auto kTiles = by_pixels<Lanes, kWidth>(std::make_index_sequence<kPixels>());
+  std::int64_t pixel = 0;
+  for (; pixel + kPixels <= line.pixels; pixel += kPixels) {
+    multiply_tile<Lanes, kWidth, kPixels>(line, pixel, first);
+  }
+  if (pixel < line.pixels) {
+    kTiles[static_cast<std::size_t>(line.pixels - pixel) - 1](line, pixel, first);
+  }
+}
+
+}  // namespace
+
+bool can_multiply_lines() {
+  static const bool kHas = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
+  return kHas;
+}
+
+void multiply_line(const LineProduct& line) {
+  if (line.columns <= Half::kLanes) return multiply_panel<Half, 1>(line, 0);
+  std::int64_t left = (line.columns + kLineLanes - 1) / kLineLanes;
+  for (std::int64_t first = 0; left > 0;) {
+    // Four are two and two.
+    const std::int64_t width = left == kMaxWidth + 1 ? 2 : std::min<std::int64_t>(left, kMaxWidth);
+    if (width == 1) multiply_panel<Whole, 1>(line, first);
+    if (width == 2) multiply_panel<Whole, 2>(line, first);
+    if (width == 3) multiply_panel<Whole, 3>(line, first);
+    first += kLineLanes * width;
+    left -= width;
+  }
+}
+
+}  // namespace quench::exec
+#else
+namespace quench::exec {
+bool can_multiply_lines() { return false; }
+void multiply_line(const LineProduct&) {}
+}  // namespace quench::exec
+#endif
