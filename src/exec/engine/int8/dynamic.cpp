@@ -2,7 +2,6 @@
 // Products whose first factor gets its scale and zero point while the model runs.
 #include <cmath>
 #include <limits>
-#include <mutex>
 
 #include "exec/engine/int8/bytes.h"
 #include "exec/engine/int8/layers.h"
@@ -47,9 +46,9 @@ class DynamicLinear {
   /// Whether our own tiles do the work, which teams share.
   bool has_tiles() const noexcept { return columns_.has_value(); }
 
-  /// `residual`, of the result's shape, is added where it is defined.
+  /// `residual`, of the result's shape, is added where it is defined. Tiles also tell the `range`.
   at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero,
-                        const at::Tensor& residual = {}) {
+                        const at::Tensor& residual = {}, RealRange* range = nullptr) {
     if (given.dim() < 1 || given.size(-1) != depth_) {
       fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} columns",
            to_string(given.sizes().vec()), depth_);
@@ -61,9 +60,13 @@ class DynamicLinear {
     if (dst.numel() == 0) return dst;
     if (columns_) {
       const bool fits = residual.defined() && residual.sizes() == dst.sizes();
-      if (residual.defined() && !fits) return (*this)(given, scale, zero).add_(residual);
+      if (residual.defined() && !fits) {
+        dst = (*this)(given, scale, zero).add_(residual);
+        if (range != nullptr) add_extent(dst, *range);
+        return dst;
+      }
       multiply_tiles(src, dst, residual.defined() ? residual.contiguous() : residual,
-                     {.scale = scale, .zero = zero, .type = src.scalar_type()});
+                     {.scale = scale, .zero = zero, .type = src.scalar_type()}, range);
       return dst;
     }
     prepare(scale, zero);
@@ -108,7 +111,7 @@ class DynamicLinear {
   }
 
   void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const at::Tensor& residual,
-                      const ByteGrid& grid) {
+                      const ByteGrid& grid, RealRange* range) {
     const auto zero = static_cast<std::int32_t>(grid.flipped_zero());
     const float* each = tail_->scales.data_ptr<float>();
     const std::size_t step = tail_->scales.numel() == 1 ? 0 : 1;
@@ -123,7 +126,8 @@ class DynamicLinear {
                    .flip = grid.type == at::kChar,
                    .start = start_.data(),
                    .residual = residual.defined() ? residual.data_ptr() : nullptr,
-                   .dst = dst.data_ptr()});
+                   .dst = dst.data_ptr(),
+                   .range = range});
   }
 
   bool own_gelu() const { return tail_ && tail_->fusion.activation == "gelu"; }
@@ -269,7 +273,7 @@ Kernel exact_to_float(const OpContext& context) {
     at::Tensor real = at::matmul(a, b) * (call.in(2).to(at::kDouble) * call.in(3).to(at::kDouble));
     if (call.has(6)) real = real + call.in(6).to(at::kDouble);
     if (call.has(7)) real = real + call.in(7).to(at::kDouble);
-    call.set(0, apply(fusion, real, {}).to(at::kFloat));
+    set_with_range(call, 1, apply(fusion, real, {}).to(at::kFloat));
   };
 }
 
@@ -283,8 +287,13 @@ Kernel make_to_float(const OpContext& context) {
         fail(ErrorKind::Unsupported, "the first factor has {} scales; one is supported",
              call.in(2).numel());
       }
-      call.set(0,
-               (*linear)(call.in(0), real_number(call.in(2)), zero_point(call.in(4)), call.in(7)));
+      RealRange range;
+      const bool finds = call.wants(1) && linear->has_tiles();
+      at::Tensor real = (*linear)(call.in(0), real_number(call.in(2)), zero_point(call.in(4)),
+                                  call.in(7), finds ? &range : nullptr);
+      if (!finds) return set_with_range(call, 1, std::move(real));
+      call.set(0, std::move(real));
+      call.set(1, range_tensor(range));
     };
     kernel.shares = linear->has_tiles();
     return kernel;
@@ -310,19 +319,41 @@ Kernel make_dynamic_product(const OpContext& context) {
 
 }  // namespace
 
-DynamicBytes dynamic_quantize(const at::Tensor& given) {
-  const at::Tensor x = given.to(at::kFloat);
-  const at::Tensor dense = x.is_non_overlapping_and_dense() ? x : x.contiguous();
+void add_extent(const at::Tensor& dense, RealRange& range) {
   const float* data = dense.data_ptr<float>();
-  float low = 0;
-  float high = 0;
-  std::mutex guard;
   share(0, dense.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
     const auto part = extent_loop(data + begin, end - begin);
-    const std::lock_guard lock(guard);
-    low = std::min(low, part.first);
-    high = std::max(high, part.second);
+    range.add(part.first, part.second);
   });
+}
+
+void set_with_range(Call& call, std::size_t output, at::Tensor real) {
+  if (call.wants(output)) {
+    RealRange range;
+    add_extent(real.contiguous(), range);
+    call.set(output, range_tensor(range));
+  }
+  call.set(0, std::move(real));
+}
+
+at::Tensor range_tensor(const RealRange& range) {
+  at::Tensor result = new_tensor({2}, at::kFloat, at::MemoryFormat::Contiguous);
+  result.data_ptr<float>()[0] = range.low();
+  result.data_ptr<float>()[1] = range.high();
+  return result;
+}
+
+DynamicBytes dynamic_quantize(const at::Tensor& given, const at::Tensor& known) {
+  const at::Tensor x = given.to(at::kFloat);
+  const at::Tensor dense = x.is_non_overlapping_and_dense() ? x : x.contiguous();
+  RealRange range;
+  if (known.defined()) {
+    range.add(known.data_ptr<float>()[0], known.data_ptr<float>()[1]);
+  } else {
+    add_extent(dense, range);
+  }
+  const float low = range.low();
+  const float high = range.high();
   DynamicBytes result;
   result.grid.scale = (high - low) / 255.0F;
   // All zeros: any scale will do, but none may be divided by.

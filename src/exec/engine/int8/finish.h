@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "exec/engine/int8/loops.h"
+#include "exec/engine/kernels/extent.h"
 
 namespace quench::exec {
 
@@ -76,9 +77,14 @@ struct FinishedTile {
   std::int64_t stride = 0;         ///< elements from row to row of result and residual
   const void* residual = nullptr;  ///< the first row's, bytes or floats; null where there is none
   void* dst = nullptr;             ///< the first row's first column
+  const float* factors =
+      nullptr;               ///< of real numbers, one for each row, before the residual; or null
+  Extent* extent = nullptr;  ///< grows to hold the real numbers that are stored; or null
 };
 
 /// For processors where `can_sum_tiles`.
 void finish_tile(const Finish& finish, const FinishedTile& tile);
+/// The same for real numbers.
+void finish_real(const Finish& finish, const FinishedTile& tile);
 
 }  // namespace quench::exec

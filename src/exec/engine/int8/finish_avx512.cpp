@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales, adds, rounds and stores the sums of a tile with AVX-512.
+// Scales, adds, rounds and stores the sums of a tile as bytes with AVX-512.
 #include "exec/engine/int8/finish.h"
-#include "exec/engine/kernels/erf.h"
 
 #if defined(__x86_64__)
-#include <cstddef>
-#include <iterator>
-
 #include "exec/engine/int8/finish_lanes.h"
 
 #define QUENCH_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
@@ -106,70 +102,6 @@ QUENCH_AVX512 void to_bytes(const Finish& finish, const FinishedTile& tile) {
   }
 }
 
-QUENCH_AVX512 inline __m512 read_floats(const float* src, std::int64_t count) {
-  if (count >= kLanes) return _mm512_loadu_ps(src);
-  const auto there = static_cast<__mmask16>((1U << static_cast<unsigned>(count)) - 1U);
-  return _mm512_maskz_loadu_ps(there, src);
-}
-
-QUENCH_AVX512 inline void write_floats(float* dst, __m512 x, std::int64_t count) {
-  if (count >= kLanes) return _mm512_storeu_ps(dst, x);
-  _mm512_mask_storeu_ps(dst, static_cast<__mmask16>((1U << static_cast<unsigned>(count)) - 1U), x);
-}
-
-/// x * (1 + erf(x / sqrt(2))) / 2.
-QUENCH_AVX512 inline __m512 gelu(__m512 given) {
-  const __m512 end = _mm512_set1_ps(erf::kEnd);
-  const __m512 scaled = _mm512_mul_ps(given, _mm512_set1_ps(0.70710678F));
-  // The second operand wins against a NaN.
-  const __m512 x = _mm512_min_ps(end, _mm512_max_ps(_mm512_set1_ps(-erf::kEnd), scaled));
-  const __m512 t = _mm512_mul_ps(x, x);
-  __m512 p = _mm512_set1_ps(erf::kP[0]);
-#pragma GCC unroll 8
-  for (std::size_t i = 1; i < std::size(erf::kP); ++i) {
-    p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(erf::kP[i]));
-  }
-  __m512 q = _mm512_set1_ps(erf::kQ[0]);
-#pragma GCC unroll 8
-  for (std::size_t i = 1; i < std::size(erf::kQ); ++i) {
-    q = _mm512_fmadd_ps(q, t, _mm512_set1_ps(erf::kQ[i]));
-  }
-  // 1 / q from 14 bits by one step of Newton.
-  const __m512 near = _mm512_rcp14_ps(q);
-  const __m512 inverse = _mm512_mul_ps(near, _mm512_fnmadd_ps(q, near, _mm512_set1_ps(2.0F)));
-  const __m512 erf = _mm512_mul_ps(_mm512_mul_ps(x, p), inverse);
-  const __m512 half = _mm512_mul_ps(given, _mm512_set1_ps(0.5F));
-  return _mm512_fmadd_ps(half, erf, half);
-}
-
-template <bool kGelu>
-QUENCH_AVX512 void to_real(const Finish& finish, const FinishedTile& tile) {
-  const __m512 least = _mm512_set1_ps(finish.least);
-  const __m512 most = _mm512_set1_ps(finish.most);
-  const __m512 slope = _mm512_set1_ps(finish.slope);
-  const bool slopes = finish.slope != 1;
-  const float* scales = finish.scales.data() + tile.column;
-  const float* shifts = finish.shifts.data() + tile.column;
-  const std::int32_t* sums = tile.sums;
-  for (int i = 0; i < tile.rows; ++i) {
-    auto* dst = static_cast<float*>(tile.dst) + i * tile.stride;
-    for (int n = 0; n < tile.width; ++n, sums += kLanes) {
-      const std::int64_t at = kLanes * n;
-      if (at >= tile.columns) continue;
-      __m512 x = lanes::scaled(_mm512_loadu_si512(sums), scales + at, shifts + at);
-      if (tile.residual != nullptr) {
-        const auto* residual = static_cast<const float*>(tile.residual) + i * tile.stride;
-        x = _mm512_add_ps(x, read_floats(residual + at, tile.columns - at));
-      }
-      if (slopes) x = sloped(x, slope);
-      // The second operand wins against a NaN: that must stay.
-      x = _mm512_min_ps(most, _mm512_max_ps(least, x));
-      if constexpr (kGelu) x = gelu(x);
-      write_floats(dst + at, x, tile.columns - at);
-    }
-  }
-}
-
 template <AddBytes kAdd>
 void to_bytes(const Finish& finish, const FinishedTile& tile) {
   switch (tile.width) {
@@ -187,7 +119,7 @@ void to_bytes(const Finish& finish, const FinishedTile& tile) {
 }  // namespace
 
 void finish_tile(const Finish& finish, const FinishedTile& tile) {
-  if (finish.real) return finish.gelu ? to_real<true>(finish, tile) : to_real<false>(finish, tile);
+  if (finish.real) return finish_real(finish, tile);
   switch (finish.add) {
     case AddBytes::None:
       return to_bytes<AddBytes::None>(finish, tile);

@@ -67,7 +67,7 @@ void copy_rows_loop(const std::uint8_t* src, std::uint8_t* dst, const RowShape& 
 /// The same for rows of bytes, one table after the other for each byte of a row.
 void look_up_channels_loop(const std::uint8_t* tables, std::int64_t channels,
                            const std::uint8_t* src, std::uint8_t* dst, std::int64_t rows);
-/// The least and greatest of `size` numbers.
+/// The least and greatest of `size` numbers; NaN is neither.
 std::pair<float, float> extent_loop(const float* src, std::int64_t size);
 /// Adds every row of bytes to the sums.
 void sum_rows_loop(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,

@@ -91,6 +91,7 @@ class Worker {
     if (pieces.size() < needed) pieces.resize(needed);
     if (scratch.size() < bytes) scratch.resize(bytes);
     const std::int64_t stop = share.first_row + share.rows;
+    Extent extent;
     for (std::int64_t first = share.first_row; first < stop; first += block) {
       const std::int64_t count = std::min(block, stop - first);
       rows_.pieces(first, count, pieces.data(), scratch.data());
@@ -99,9 +100,10 @@ class Worker {
       const bool spills = columns_.columns() >= kTileColumns &&
                           share.last_panel - share.first_panel == columns_.panels().size();
       for (std::size_t i = share.last_panel; i-- > share.first_panel;) {
-        multiply(columns_.panels()[i], pieces.data(), {first, count, spills});
+        multiply(columns_.panels()[i], pieces.data(), {first, count, spills, &extent});
       }
     }
+    if (rows_.range != nullptr) rows_.range->add(extent);
   }
 
  private:
@@ -116,6 +118,7 @@ class Worker {
   struct Block {
     std::int64_t first, count;
     bool spills;  ///< rows may be stored beyond their end, but for the last
+    Extent* extent;
   };
 
   void multiply(const PackedColumns::Panel& panel, const std::uint8_t* const* pieces,
@@ -136,7 +139,11 @@ class Worker {
     const auto next = [&](std::int64_t several, int height, bool spills) {
       if (several == 0) return;
       multiply(tile, panel,
-               {.first = block.first + done, .tiles = several, .rows = height, .spills = spills});
+               {.first = block.first + done,
+                .tiles = several,
+                .rows = height,
+                .spills = spills,
+                .extent = block.extent});
       done += several * height;
       tile.pieces += several * height;
     };
@@ -150,6 +157,7 @@ class Worker {
     std::int64_t tiles;
     int rows;  ///< of each
     bool spills;
+    Extent* extent;
   };
 
   void multiply(Tile& tile, const PackedColumns::Panel& panel, Tiles tiles) const {
@@ -176,11 +184,14 @@ class Worker {
                           .rows = tiles.rows,
                           .column = column,
                           .columns = left,
-                          .stride = stride};
+                          .stride = stride,
+                          .extent = rows_.range != nullptr ? tiles.extent : nullptr};
     const std::uint8_t* const* pieces = tile.pieces;
     for (std::int64_t i = 0; i < tiles.tiles; ++i) {
       sum_tile(tile, panel.width, tiles.rows, rows_.flip);
-      const std::int64_t offset = ((tiles.first + i * tiles.rows) * stride + column) * size;
+      const std::int64_t first = tiles.first + i * tiles.rows;
+      const std::int64_t offset = (first * stride + column) * size;
+      if (rows_.factors != nullptr) finished.factors = rows_.factors + first;
       finished.dst = static_cast<std::uint8_t*>(rows_.dst) + offset;
       if (rows_.residual != nullptr) {
         finished.residual = static_cast<const std::uint8_t*>(rows_.residual) + offset;

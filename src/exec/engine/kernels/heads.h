@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "exec/engine/kernels/extent.h"
+
 namespace quench::exec {
 
 struct HeadShape {
@@ -28,7 +30,8 @@ struct HeadQueries {
   float scale = 1;                      ///< of the scores
   const float* const* masks = nullptr;  ///< one for each query, added to its scores; or null
   float* dst = nullptr;
-  std::int64_t stride = 0;  ///< of `dst`
+  std::int64_t stride = 0;   ///< of `dst`
+  Extent* extent = nullptr;  ///< grows to hold the results; or null
 };
 
 /// Queries whose scores are in the cache at the same time.

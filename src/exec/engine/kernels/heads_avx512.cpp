@@ -60,6 +60,7 @@ struct FloatTile {
   float* dst = nullptr;
   std::int64_t stride = 0;
   std::int64_t columns = 0;  ///< that are stored
+  Extent* extent = nullptr;  ///< of what is stored; or null
 };
 
 template <int kWidth, int kRows>
@@ -89,10 +90,24 @@ QUENCH_AVX512 void multiply(const FloatTile& tile) {
     const __m512 factor = _mm512_set1_ps(tile.factors[i]);
     QUENCH_UNROLL
     for (int n = 0; n < kWidth; ++n) {
-      write(tile.dst + i * tile.stride + n * kLanes, _mm512_mul_ps(sums[i][n], factor),
-            tile.columns - n * kLanes);
+      sums[i][n] = _mm512_mul_ps(sums[i][n], factor);
+      write(tile.dst + i * tile.stride + n * kLanes, sums[i][n], tile.columns - n * kLanes);
     }
   }
+  if (tile.extent == nullptr) return;
+  // Columns that are not there are zeros, and the second operand wins against a NaN.
+  __m512 low = _mm512_load_ps(tile.extent->low.data());
+  __m512 high = _mm512_load_ps(tile.extent->high.data());
+  QUENCH_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    QUENCH_UNROLL
+    for (int n = 0; n < kWidth; ++n) {
+      low = _mm512_min_ps(sums[i][n], low);
+      high = _mm512_max_ps(sums[i][n], high);
+    }
+  }
+  _mm512_store_ps(tile.extent->low.data(), low);
+  _mm512_store_ps(tile.extent->high.data(), high);
 }
 
 using TileFunction = void (*)(const FloatTile&);
@@ -272,7 +287,8 @@ void attend(const HeadShape& shape, const HeadQueries& queries, float* space) {
                 .factors = factors,
                 .dst = queries.dst,
                 .stride = queries.stride,
-                .columns = shape.width},
+                .columns = shape.width,
+                .extent = queries.extent},
                queries.count);
 }
 

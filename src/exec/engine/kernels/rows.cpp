@@ -198,11 +198,24 @@ static void normalize(const float* src, const RowNorm& norm, float mean, float b
   for (std::int64_t i = 0; i < columns; ++i) dst[i] = (src[i] - mean) * by * scale[i] + bias[i];
 }
 
-void layer_norm_loop(const float* src, const RowNorm& norm, float* dst, std::int64_t columns) {
+QUENCH_CLONES
+static void add_row(const float* src, std::int64_t columns, Extent& extent) {
+  for (std::int64_t i = 0; i < columns; ++i) {
+    float& low = extent.low[static_cast<std::size_t>(i) % Extent::kLanes];
+    float& high = extent.high[static_cast<std::size_t>(i) % Extent::kLanes];
+    low = src[i] < low ? src[i] : low;
+    high = src[i] > high ? src[i] : high;
+  }
+}
+
+void layer_norm_loop(const float* src, const RowNorm& norm, float* dst, std::int64_t columns,
+                     Extent& extent) {
+  if (layer_norm_avx512(src, norm, dst, columns, extent)) return;
   const auto count = static_cast<float>(columns);
   const float mean = sum_row(src, columns) / count;
   const float variance = sum_squares(src, mean, columns) / count;
   normalize(src, norm, mean, 1.0F / std::sqrt(variance + norm.epsilon), dst, columns);
+  add_row(dst, columns, extent);
 }
 
 }  // namespace quench::exec

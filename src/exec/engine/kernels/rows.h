@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "exec/engine/kernels/extent.h"
+
 namespace quench::exec {
 
 /// x * (1 + erf(x / sqrt(2))) / 2, in place.
@@ -20,7 +22,12 @@ struct RowNorm {
   const float* bias = nullptr;
   float epsilon = 0;
 };
-/// dst = (src - mean) / sqrt(variance + epsilon) * scale + bias of one row.
-void layer_norm_loop(const float* src, const RowNorm& norm, float* dst, std::int64_t columns);
+/// dst = (src - mean) / sqrt(variance + epsilon) * scale + bias of one row; `extent` grows to hold
+/// it.
+void layer_norm_loop(const float* src, const RowNorm& norm, float* dst, std::int64_t columns,
+                     Extent& extent);
+/// The same for AVX-512; false where the processor has none.
+bool layer_norm_avx512(const float* src, const RowNorm& norm, float* dst, std::int64_t columns,
+                       Extent& extent);
 
 }  // namespace quench::exec
