@@ -150,11 +150,30 @@ Kernel make_rms_norm(const OpContext& context) {
   };
 }
 
+at::Tensor lp_norm_rows(const at::Tensor& x, bool second) {
+  at::Tensor dst = new_alike(x, at::kFloat);
+  const std::int64_t columns = x.size(-1);
+  const float* src = x.data_ptr<float>();
+  float* to = dst.data_ptr<float>();
+  constexpr std::int64_t kGrain = 1 << 14;
+  share(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t row = begin; row < end; ++row) {
+            lp_norm_loop(src + row * columns, second, to + row * columns, columns);
+          }
+        });
+  return dst;
+}
+
 Kernel make_lp_norm(const OpContext& context) {
   const std::int64_t axis = context.node.get_int("axis", -1);
   const std::int64_t p = context.node.get_int("p", 2);
   if (p != 1 && p != 2) return refuse("p must be 1 or 2, not {}", p);
-  return map_input([=](const at::Tensor& x) {
+  return map_input([=, fast = context.fast](const at::Tensor& x) {
+    if (fast && x.scalar_type() == at::kFloat && x.dim() > 0 && x.numel() > 0 &&
+        wrap_axis(axis, x.dim()) == x.dim() - 1) {
+      return lp_norm_rows(x.contiguous(), p == 2);
+    }
     const at::Tensor length = at::norm(x, at::Scalar(p), {wrap_axis(axis, x.dim())}, true);
     return at::where(length == 0, at::zeros({}, x.options()), x / length);
   });

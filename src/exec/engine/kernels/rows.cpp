@@ -199,6 +199,29 @@ static void normalize(const float* src, const RowNorm& norm, float mean, float b
 }
 
 QUENCH_CLONES
+static float sum_sizes(const float* src, std::int64_t columns) {
+  float lanes[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= columns; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += std::abs(src[i + lane]);
+  }
+  float sum = sum_of(lanes);
+  for (; i < columns; ++i) sum += std::abs(src[i]);
+  return sum;
+}
+
+QUENCH_CLONES
+static void divide(const float* src, float by, float* dst, std::int64_t columns) {
+  for (std::int64_t i = 0; i < columns; ++i) dst[i] = src[i] / by;
+}
+
+void lp_norm_loop(const float* src, bool second, float* dst, std::int64_t columns) {
+  const float length =
+      second ? std::sqrt(sum_squares(src, 0.0F, columns)) : sum_sizes(src, columns);
+  divide(src, length == 0.0F ? 1.0F : length, dst, columns);
+}
+
+QUENCH_CLONES
 static void add_row(const float* src, std::int64_t columns, Extent& extent) {
   for (std::int64_t i = 0; i < columns; ++i) {
     float& low = extent.low[static_cast<std::size_t>(i) % Extent::kLanes];

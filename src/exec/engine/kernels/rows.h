@@ -29,5 +29,7 @@ void layer_norm_loop(const float* src, const RowNorm& norm, float* dst, std::int
 /// The same for AVX-512; false where the processor has none.
 bool layer_norm_avx512(const float* src, const RowNorm& norm, float* dst, std::int64_t columns,
                        Extent& extent);
+/// dst = src / |src|, the length of the first (sum of sizes) or second (Euclid) kind; zeros stay.
+void lp_norm_loop(const float* src, bool second, float* dst, std::int64_t columns);
 
 }  // namespace quench::exec
