@@ -121,13 +121,12 @@ std::pair<float, float> extent_loop(const float* src, std::int64_t size) {
   return {low, high};
 }
 
-/// The columns from `first` on.
 QUENCH_CLONES
 static void sum_rows_anywhere(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
-                              std::int64_t first, std::int32_t* sums) {
+                              std::int32_t* sums) {
   for (std::int64_t row = 0; row < shape.rows; ++row) {
     const std::uint8_t* line = src + row * shape.columns;
-    for (std::int64_t i = first; i < shape.columns; ++i) {
+    for (std::int64_t i = 0; i < shape.columns; ++i) {
       sums[i] += static_cast<std::uint8_t>(line[i] ^ flip);
     }
   }
@@ -249,9 +248,8 @@ void mul_rows_loop(const std::uint8_t* a, const ByteLoad& load, const float* fac
 
 void sum_rows_loop(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
                    std::int32_t* sums) {
-  std::int64_t done = 0;
-  if (avx512::available()) done = avx512::sum_rows(src, flip, shape, sums);
-  sum_rows_anywhere(src, flip, shape, done, sums);
+  const auto run = avx512::available() ? avx512::sum_rows : sum_rows_anywhere;
+  run(src, flip, shape, sums);
 }
 
 }  // namespace quench::exec

@@ -281,29 +281,36 @@ void mul_rows(const std::uint8_t* a, const ByteLoad& load_a, const float* factor
   mul_stream(a, load_a, repeated.data(), to, dst, {size, period});
 }
 
-/// 32 columns at a time: sums of 256 bytes fit 16 bits.
-QUENCH_AVX512 std::int64_t sum_rows(const std::uint8_t* src, std::uint8_t flip,
-                                    const RowShape& shape, std::int32_t* sums) {
-  const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
+/// The columns that the mask says of 32: sums of 256 bytes fit 16 bits.
+QUENCH_AVX512 static void sum_columns(const std::uint8_t* src, __mmask32 there, std::uint8_t flip,
+                                      const RowShape& shape, std::int32_t* sums) {
+  const __m256i flips = _mm256_maskz_set1_epi8(there, static_cast<char>(flip));
+  const auto first = static_cast<__mmask16>(there);
+  const auto second = static_cast<__mmask16>(there >> 16U);
+  __m512i low = _mm512_maskz_loadu_epi32(first, sums);
+  __m512i high = _mm512_maskz_loadu_epi32(second, sums + 16);
+  for (std::int64_t row = 0; row < shape.rows; row += 256) {
+    __m512i part = _mm512_setzero_si512();
+    const std::int64_t stop = row + 256 < shape.rows ? row + 256 : shape.rows;
+    for (std::int64_t r = row; r < stop; ++r) {
+      const __m256i bytes = _mm256_maskz_loadu_epi8(there, src + r * shape.columns);
+      part = _mm512_add_epi16(part, _mm512_cvtepu8_epi16(_mm256_xor_si256(bytes, flips)));
+    }
+    low = _mm512_add_epi32(low, _mm512_cvtepu16_epi32(_mm512_castsi512_si256(part)));
+    high = _mm512_add_epi32(high, _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(part, 1)));
+  }
+  _mm512_mask_storeu_epi32(sums, first, low);
+  _mm512_mask_storeu_epi32(sums + 16, second, high);
+}
+
+QUENCH_AVX512 void sum_rows(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
+                            std::int32_t* sums) {
   std::int64_t i = 0;
   for (; i + 32 <= shape.columns; i += 32) {
-    __m512i low = _mm512_loadu_si512(sums + i);
-    __m512i high = _mm512_loadu_si512(sums + i + 16);
-    for (std::int64_t row = 0; row < shape.rows; row += 256) {
-      __m512i part = _mm512_setzero_si512();
-      const std::int64_t stop = row + 256 < shape.rows ? row + 256 : shape.rows;
-      for (std::int64_t r = row; r < stop; ++r) {
-        const auto* from = reinterpret_cast<const __m256i*>(src + r * shape.columns + i);
-        const __m256i bytes = _mm256_xor_si256(_mm256_loadu_si256(from), flips);
-        part = _mm512_add_epi16(part, _mm512_cvtepu8_epi16(bytes));
-      }
-      low = _mm512_add_epi32(low, _mm512_cvtepu16_epi32(_mm512_castsi512_si256(part)));
-      high = _mm512_add_epi32(high, _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(part, 1)));
-    }
-    _mm512_storeu_si512(sums + i, low);
-    _mm512_storeu_si512(sums + i + 16, high);
+    sum_columns(src + i, 0xFFFFFFFF, flip, shape, sums + i);
   }
-  return i;
+  const auto left = static_cast<unsigned>(shape.columns - i);
+  if (left > 0) sum_columns(src + i, (1U << left) - 1U, flip, shape, sums + i);
 }
 
 bool available() {

@@ -36,9 +36,9 @@ void look_up_rows(const std::uint8_t* table, const std::uint8_t* src, std::uint8
                   const RowShape& shape, std::int64_t stride);
 void mul_rows(const std::uint8_t* a, const ByteLoad& load, const float* factors,
               const ByteStore& to, std::uint8_t* dst, const RowShape& shape);
-/// Returns how many of the columns are done.
-std::int64_t sum_rows(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
-                      std::int32_t* sums);
+/// Adds the bytes of each column to its sum.
+void sum_rows(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
+              std::int32_t* sums);
 /// The greatest of rows of `size` bytes, byte by byte.
 void max_rows(std::span<const std::uint8_t* const> rows, bool is_signed, std::uint8_t* dst,
               std::int64_t size);
@@ -59,9 +59,7 @@ inline void look_up_rows(const std::uint8_t*, const std::uint8_t*, std::uint8_t*
                          std::int64_t) {}
 inline void mul_rows(const std::uint8_t*, const ByteLoad&, const float*, const ByteStore&,
                      std::uint8_t*, const RowShape&) {}
-inline std::int64_t sum_rows(const std::uint8_t*, std::uint8_t, const RowShape&, std::int32_t*) {
-  return 0;
-}
+inline void sum_rows(const std::uint8_t*, std::uint8_t, const RowShape&, std::int32_t*) {}
 inline void max_rows(std::span<const std::uint8_t* const>, bool, std::uint8_t*, std::int64_t) {}
 #endif
 
