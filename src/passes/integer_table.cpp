@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one 8-bit value: 256 results, computed once. However many steps lead from one byte
 // tensor to a QuantizeLinear, on however many branches (x times the gate of x), they are one table.
+// What ends in real numbers is one too, of floats.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -43,6 +44,13 @@ bool is_function(std::string_view op) {
   return is_one_of(kFunctions, op);
 }
 
+/// Takes longer than to look its result up.
+bool is_costly(std::string_view op) {
+  static constexpr std::array<std::string_view, 6> kCheap = {"Abs", "Clip", "LeakyRelu",
+                                                             "Neg", "Relu", "Sign"};
+  return is_function(op) && !is_one_of(kCheap, op);
+}
+
 /// Of two operands, element by element.
 bool is_binary(std::string_view op) {
   static constexpr std::array<std::string_view, 7> kBinary = {"Add", "Sub", "Mul", "Div",
@@ -83,6 +91,21 @@ class TableRule {
     if (!best) return false;
     put(*best, *quantise);
     return true;
+  }
+
+  /// A function whose result stays real.
+  bool run_real() {
+    const Node end = rewriter_.node(last_);
+    if (!is_step(end) || end.op_type == "DequantizeLinear" ||
+        rewriter_.graph()[end.outputs[0]].type.dtype != DType::Float32) {
+      return false;
+    }
+    Region region;
+    if (!take(region, last_) || region.sources.size() != 1 || region.channels != 0) return false;
+    const bool costly = std::ranges::any_of(
+        region.nodes, [&](NodeId id) { return is_costly(rewriter_.node(id).op_type); });
+    if (costly) put(region, end);
+    return costly;
   }
 
  private:
@@ -183,7 +206,7 @@ class TableRule {
     return take(region, maker);
   }
 
-  /// The region as a graph of one byte in, one out.
+  /// The region as a graph of one byte in, one result out.
   Graph body(const Region& region) const {
     Graph graph;
     std::map<ValueId, ValueId> known;
@@ -209,12 +232,13 @@ class TableRule {
     return graph;
   }
 
-  void put(const Region& region, const Node& quantise) {
-    Node table = engine_node("Table", quantise.name, {*region.sources.begin()}, quantise.outputs);
+  /// `end` makes the results.
+  void put(const Region& region, const Node& end) {
+    Node table = engine_node("Table", end.name, {*region.sources.begin()}, end.outputs);
     table.set("body", GraphBox(body(region)));
     if (region.channels > 0) {
       table.set("channels", region.channels);
-      table.set("rank", std::ssize(*rewriter_.graph()[quantise.inputs[0]].type.shape));
+      table.set("rank", std::ssize(*rewriter_.graph()[end.inputs[0]].type.shape));
     }
     rewriter_.replace(last_, std::move(table));
     // From the end: what nobody reads any more goes.
@@ -232,6 +256,11 @@ class TableRule {
 bool integer_table(Rewriter& rewriter, NodeId id) {
   TableRule rule(rewriter, id);
   return rule.run();
+}
+
+bool real_table(Rewriter& rewriter, NodeId id) {
+  TableRule rule(rewriter, id);
+  return rule.run_real();
 }
 
 }  // namespace quench::passes

@@ -103,6 +103,8 @@ class Maker {
     builder_.node("QuantizeLinear", {value, reals({}, {by}), integers({}, dtype, {origin})}, {"y"});
     builder_.output("y");
   }
+  /// Ends the graph with real numbers.
+  void output(const std::string& value) { builder_.output(value); }
   /// One of the activations that a layer absorbs, or none.
   std::string activated(const std::string& value) {
     const std::string out = fresh("act");
@@ -457,6 +459,25 @@ TEST(IntegerResidual, IsAddedByTheConvolution) {
   Session session(m.model(), options, kContext);
   session.run(m.feeds());
   EXPECT_EQ(ran, std::vector<std::string>{"QLinearConv"});
+}
+
+TEST(IntegerTable, LooksUpWhatStaysReal) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Maker m(seed, DType::Float32);
+    const std::string x = m.activation({2, 3, m.pick(1, 40), m.pick(1, 40)});
+    const std::string gate = m.apply(seed % 2 == 0 ? "HardSigmoid" : "Tanh", {x});
+    m.output(m.apply("Mul", {x, gate}));
+    std::vector<std::string> ran;
+    SessionOptions options;
+    options.on_step = [&](const StepTime& step) { ran.emplace_back(step.op_type); };
+    Session session(m.model(), options, kContext);
+    Session simulated(m.model(), {.integer = false}, kContext);
+    EXPECT_EQ(session.run(m.feeds()), simulated.run(m.feeds())) << seed;
+    const bool limited = std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr;
+    if (!limited) {
+      EXPECT_EQ(ran, std::vector<std::string>{"Table"});
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Contract, IntegerKernels, ::testing::ValuesIn(kFamilies),

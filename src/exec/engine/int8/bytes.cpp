@@ -12,10 +12,6 @@ namespace {
 
 constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
 
-at::Tensor dense(const at::Tensor& x) {
-  return x.is_non_overlapping_and_dense() ? x : x.contiguous();
-}
-
 /// Images come in planes, and every layer wants their channels interleaved.
 bool is_planar_image(const at::Tensor& x) {
   return x.dim() == 4 && x.size(1) > 1 && x.size(1) <= 4 && x.is_contiguous() &&
@@ -42,6 +38,10 @@ at::Tensor quantize_image(const at::Tensor& x, const ByteGrid& grid) {
 }
 
 }  // namespace
+
+at::Tensor dense(const at::Tensor& x) {
+  return x.is_non_overlapping_and_dense() ? x : x.contiguous();
+}
 
 ByteSum byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out) {
   ByteSum sum{.scale_a = a.scale / out.scale,

@@ -53,6 +53,9 @@ using ByteSumFunction = std::function<at::Tensor(const at::Tensor& a, const at::
 ByteSumFunction make_byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out,
                               const ByteStore& store);
 
+/// A tensor whose elements can be read in the order in which they lie.
+at::Tensor dense(const at::Tensor& x);
+
 /// What becomes of each of the 256 bytes.
 class ByteTable {
  public:

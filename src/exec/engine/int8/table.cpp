@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one byte, looked up.
+#include <array>
+
 #include "exec/engine/int8/bytes.h"
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/program.h"
@@ -59,6 +61,38 @@ class ChannelTables {
   std::int64_t channels_;
 };
 
+/// A float for each byte.
+class RealTable {
+ public:
+  /// `results` are 256 floats, for the source's values from the least to the greatest.
+  RealTable(at::ScalarType from, const at::Tensor& results) : from_(from) {
+    const at::Tensor flat = results.contiguous();
+    const std::size_t flip = from == at::kChar ? 0x80 : 0;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      entries_[i ^ flip] = flat.data_ptr<float>()[i];
+    }
+  }
+
+  at::Tensor operator()(const at::Tensor& given) const {
+    if (given.scalar_type() != from_) {
+      fail(ErrorKind::BadData, "the input is {}, but {} was expected",
+           c10::toString(given.scalar_type()), c10::toString(from_));
+    }
+    const at::Tensor x = dense(given);
+    at::Tensor dst = new_alike(x, at::kFloat);
+    const auto* src = bytes_of(x);
+    auto* to = dst.data_ptr<float>();
+    share(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) to[i] = entries_[src[i]];
+    });
+    return dst;
+  }
+
+ private:
+  std::array<float, 256> entries_{};
+  at::ScalarType from_;
+};
+
 /// Runs the node's body on every byte there is, for each channel where they differ.
 Kernel make_table(const OpContext& context) {
   const auto* body = context.node.get<GraphBox>("body");
@@ -78,11 +112,15 @@ Kernel make_table(const OpContext& context) {
   }
   const std::vector<at::Tensor> results = program->run({&inputs, 1});
   if (results.size() != 1 || !results[0].defined() || results[0].numel() != inputs.numel()) {
-    return refuse("its body does not give one byte for each");
+    return refuse("its body does not give one number for each");
   }
   if (channels > 0) {
     const ChannelTables tables(type, results[0].reshape({-1, channels}));
     return sharing([tables](Call& call) { call.set(0, tables(call.in(0))); });
+  }
+  if (results[0].scalar_type() == at::kFloat) {
+    const RealTable table(type, results[0].reshape(-1));
+    return sharing([table](Call& call) { call.set(0, table(call.in(0))); });
   }
   const ByteTable table(type, results[0].reshape(-1));
   return sharing([table](Call& call) { call.set(0, table(call.in(0))); });
