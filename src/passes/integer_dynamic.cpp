@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of an activation that is quantised as it comes: DynamicQuantizeLinear, MatMulInteger,
-// Cast and Mul become one MatMulIntegerToFloat, with the bias and activation behind it.
+// Cast and Mul become one MatMulIntegerToFloat, with the bias and what follows behind it.
+#include <cmath>
+
 #include "passes/activation.h"
 #include "passes/affine.h"
 #include "passes/integer.h"
@@ -28,8 +30,10 @@ class DynamicRule {
       return false;
     }
     take_bias();
+    take_number();
+    take_row_factors();
     take_residual();
-    if (residual_ == kNoValue) take_activation();
+    if (residual_ == kNoValue && factors_ == kNoValue) take_activation();
     finish(*product, rewriter_.node(source).outputs[1]);
     return true;
   }
@@ -83,10 +87,38 @@ class DynamicRule {
     if (other == nullptr || !is_real(other->dtype()) || !shape || rewriter_.opset() < 7) return;
     const std::int64_t columns = weight_->shape()[1];
     const Channels channels{.count = columns, .last = true, .rank = std::ssize(*shape)};
-    const auto numbers = per_channel(*other, channels);
+    auto numbers = per_channel(*other, channels);
     if (!numbers) return;
-    bias_ = rewriter_.add_constant(
-        "bias", convert(Tensor::of<double>({columns}, *numbers), DType::Float32));
+    bias_ = std::move(*numbers);
+    advance(next);
+  }
+
+  /// A Mul by one number, as attention has it for its queries: part of the scales and the bias.
+  void take_number() {
+    const NodeId next = rewriter_.next(result());
+    const Node* mul = rewriter_.as(next, "Mul");
+    if (mul == nullptr || rewriter_.opset() < 7) return;
+    const auto number = rewriter_.scalar(other_operand(*mul, result()));
+    if (!number || !std::isfinite(*number)) return;
+    number_ = *number;
+    advance(next);
+  }
+
+  /// A Mul by one number for each row, as masks of words are.
+  void take_row_factors() {
+    const NodeId next = rewriter_.next(result());
+    const Node* mul = rewriter_.as(next, "Mul");
+    const ValueId other = mul == nullptr ? kNoValue : other_operand(*mul, result());
+    const Graph& graph = rewriter_.graph();
+    if (other == kNoValue || graph[other].constant || rewriter_.opset() < 7 ||
+        graph[other].type.dtype != DType::Float32) {
+      return;
+    }
+    ValueType rows = graph[result()].type;
+    if (!rows.shape || rows.shape->empty()) return;
+    rows.shape->back() = {.value = 1, .symbol = {}};
+    if (!same_shape(rows, graph[other].type)) return;
+    factors_ = other;
     advance(next);
   }
 
@@ -114,10 +146,24 @@ class DynamicRule {
     advance(next);
   }
 
+  ValueId scales() {
+    if (number_ == 1) return scale_;
+    Tensor tensor = convert(*rewriter_.constant(scale_), DType::Float32);
+    for (float& each : tensor.mutable_data<float>()) each *= static_cast<float>(number_);
+    return rewriter_.add_constant("scale", std::move(tensor));
+  }
+
+  ValueId bias() {
+    if (bias_.empty()) return kNoValue;
+    for (double& each : bias_) each *= number_;
+    const Tensor wide = Tensor::of<double>({std::ssize(bias_)}, bias_);
+    return rewriter_.add_constant("bias", convert(wide, DType::Float32));
+  }
+
   void finish(const Node& product, ValueId dynamic) {
     Node fused = engine_node("MatMulIntegerToFloat", product.name,
-                             {product.inputs[0], product.inputs[1], dynamic, scale_,
-                              product.input(2), product.input(3), bias_, residual_},
+                             {product.inputs[0], product.inputs[1], dynamic, scales(),
+                              product.input(2), product.input(3), bias(), residual_, factors_},
                              rewriter_.node(place_).outputs);
     if (!activation_.name.empty()) {
       fused.set("activation", std::string(activation_.name));
@@ -132,7 +178,9 @@ class DynamicRule {
   NodeId place_;
   const Tensor* weight_ = nullptr;
   ValueId scale_ = kNoValue;
-  ValueId bias_ = kNoValue;
+  std::vector<double> bias_;
+  double number_ = 1;
+  ValueId factors_ = kNoValue;
   ValueId residual_ = kNoValue;
   Activation activation_;
   std::vector<NodeId> dead_;

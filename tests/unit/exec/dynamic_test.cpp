@@ -32,7 +32,7 @@ std::vector<Dim> fixed(const Shape& shape) {
 }
 
 /// What stands between the input and the quantiser, or behind the product.
-enum class Tail { Plain, Relu, Gelu, Residual, Norm };
+enum class Tail { Plain, Relu, Gelu, Residual, Norm, Number, Mask, MaskedSum };
 
 struct Form {
   std::int64_t rows, depth, width;
@@ -43,6 +43,7 @@ struct Form {
 Model model_of(const Form& form, std::mt19937& random) {
   Builder b;
   b.input("x", fixed({form.rows, form.depth})).input("r", fixed({form.rows, form.width}));
+  b.input("m", fixed({form.rows, 1}));
   std::vector<std::int8_t> weights(static_cast<std::size_t>(form.depth * form.width));
   for (auto& each : weights) each = static_cast<std::int8_t>(random() % 255 - 127);
   b.constant("w", Tensor::of<std::int8_t>({form.depth, form.width}, weights));
@@ -56,6 +57,15 @@ Model model_of(const Form& form, std::mt19937& random) {
   b.node("Add", {"real", "bias"}, {"biased"});
   std::string last = "biased";
   if (form.tail == Tail::Relu) b.node("Relu", {last}, {"t"}), last = "t";
+  if (form.tail == Tail::Number) {
+    b.number("number", 0.125F);
+    b.node("Mul", {"number", last}, {"t"}), last = "t";
+  }
+  if (form.tail == Tail::Mask) b.node("Mul", {last, "m"}, {"t"}), last = "t";
+  if (form.tail == Tail::MaskedSum) {
+    b.node("Mul", {last, "m"}, {"masked"});
+    b.node("Add", {"r", "masked"}, {"t"}), last = "t";
+  }
   if (form.tail == Tail::Residual) b.node("Add", {last, "r"}, {"t"}), last = "t";
   if (form.tail == Tail::Gelu) {
     b.number("root", std::sqrt(2.0F)).number("one", 1).number("half", 0.5F);
@@ -121,7 +131,8 @@ TEST_P(Dynamic, EqualsTheDefinition) {
     SCOPED_TRACE(::testing::Message() << form.rows << " " << form.depth << " " << form.width);
     const Model model = model_of(form, random);
     TensorMap feeds = {{"x", random_floats({form.rows, form.depth}, random)},
-                       {"r", random_floats({form.rows, form.width}, random)}};
+                       {"r", random_floats({form.rows, form.width}, random)},
+                       {"m", random_floats({form.rows, 1}, random)}};
     if (round % 10 == 9) feeds["r"].mutable_data<float>()[0] = kNaN;
     const std::string real = GetParam() == Tail::Plain ? "biased" : "t";
     Session plain(model, {.reference = true});
@@ -138,7 +149,7 @@ TEST_P(Dynamic, EqualsTheDefinition) {
 
 INSTANTIATE_TEST_SUITE_P(Tails, Dynamic,
                          ::testing::Values(Tail::Plain, Tail::Relu, Tail::Gelu, Tail::Residual,
-                                           Tail::Norm));
+                                           Tail::Norm, Tail::Number, Tail::Mask, Tail::MaskedSum));
 
 /// Numbers on the edge between two bytes: products with an inverse would fall on the wrong side.
 TEST(DynamicQuantize, RoundsQuotientsAsTheyAre) {

@@ -25,6 +25,13 @@ struct RealTail {
   Fusion fusion;
 };
 
+/// What tiles do with their results; tensors may be undefined.
+struct Behind {
+  at::Tensor factors;   ///< of the rows: the result's shape but for the last dimension, one
+  at::Tensor residual;  ///< added after that
+  RealRange* range = nullptr;
+};
+
 /// Rows of bytes times constant bytes.
 class DynamicLinear {
  public:
@@ -46,9 +53,9 @@ class DynamicLinear {
   /// Whether our own tiles do the work, which teams share.
   bool has_tiles() const noexcept { return columns_.has_value(); }
 
-  /// `residual`, of the result's shape, is added where it is defined. Tiles also tell the `range`.
   at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero,
-                        const at::Tensor& residual = {}, RealRange* range = nullptr) {
+                        const Behind& behind = {}) {
+    const at::Tensor& residual = behind.residual;
     if (given.dim() < 1 || given.size(-1) != depth_) {
       fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} columns",
            to_string(given.sizes().vec()), depth_);
@@ -59,19 +66,18 @@ class DynamicLinear {
     at::Tensor dst = at::empty(shape, at::TensorOptions(tail_ ? at::kFloat : at::kInt));
     if (dst.numel() == 0) return dst;
     if (columns_) {
-      const bool fits = residual.defined() && residual.sizes() == dst.sizes();
-      if (residual.defined() && !fits) {
-        dst = (*this)(given, scale, zero).add_(residual);
-        if (range != nullptr) add_extent(dst, *range);
+      if (!fits(dst, behind)) {
+        dst = followed((*this)(given, scale, zero), behind);
+        if (behind.range != nullptr) add_extent(dst, *behind.range);
         return dst;
       }
-      multiply_tiles(src, dst, residual.defined() ? residual.contiguous() : residual,
-                     {.scale = scale, .zero = zero, .type = src.scalar_type()}, range);
+      multiply_tiles(src, dst, behind, {.scale = scale, .zero = zero, .type = src.scalar_type()});
       return dst;
     }
     prepare(scale, zero);
-    if (residual.defined() && (residual.sizes() != dst.sizes() || !residual.is_contiguous())) {
-      return (*this)(given, scale, zero).add_(residual);
+    if (behind.factors.defined() || !fits(dst, behind) ||
+        (residual.defined() && !residual.is_contiguous())) {
+      return followed((*this)(given, scale, zero), behind);
     }
     // Our own Gelu follows while the rows are still in the cache.
     constexpr std::int64_t kBlock = 128;
@@ -87,6 +93,21 @@ class DynamicLinear {
   struct Rows {
     std::int64_t first, count;
   };
+
+  static bool fits(const at::Tensor& dst, const Behind& behind) {
+    const auto sizes = dst.sizes().slice(0, static_cast<std::size_t>(dst.dim() - 1));
+    const at::Tensor& factors = behind.factors;
+    const bool rows = !factors.defined() || (factors.dim() == dst.dim() && factors.size(-1) == 1 &&
+                                             factors.sizes().slice(0, sizes.size()) == sizes &&
+                                             factors.scalar_type() == at::kFloat);
+    return rows && (!behind.residual.defined() || behind.residual.sizes() == dst.sizes());
+  }
+
+  /// One after the other, whatever their shapes.
+  static at::Tensor followed(at::Tensor dst, const Behind& behind) {
+    if (behind.factors.defined()) dst = dst * behind.factors;
+    return behind.residual.defined() ? (dst + behind.residual).contiguous() : dst.contiguous();
+  }
 
   /// Activations that our own tiles know.
   static bool is_plain(const Fusion& fusion) {
@@ -110,8 +131,8 @@ class DynamicLinear {
     }
   }
 
-  void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const at::Tensor& residual,
-                      const ByteGrid& grid, RealRange* range) {
+  void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const Behind& behind,
+                      const ByteGrid& grid) {
     const auto zero = static_cast<std::int32_t>(grid.flipped_zero());
     const float* each = tail_->scales.data_ptr<float>();
     const std::size_t step = tail_->scales.numel() == 1 ? 0 : 1;
@@ -120,6 +141,9 @@ class DynamicLinear {
       finish_.scales[i] = each[i * step] * grid.scale;
     }
     const std::int64_t rows = src.numel() / depth_;
+    const auto dense = [](const at::Tensor& x) { return x.defined() ? x.contiguous() : x; };
+    const at::Tensor residual = dense(behind.residual);
+    const at::Tensor factors = dense(behind.factors);
     multiply_rows(*columns_, finish_,
                   {.count = rows,
                    .pieces = plain_rows(bytes_of(src), rows, columns_->form()),
@@ -127,7 +151,8 @@ class DynamicLinear {
                    .start = start_.data(),
                    .residual = residual.defined() ? residual.data_ptr() : nullptr,
                    .dst = dst.data_ptr(),
-                   .range = range});
+                   .factors = factors.defined() ? factors.data_ptr<float>() : nullptr,
+                   .range = behind.range});
   }
 
   bool own_gelu() const { return tail_ && tail_->fusion.activation == "gelu"; }
@@ -272,6 +297,7 @@ Kernel exact_to_float(const OpContext& context) {
     if (call.has(5)) b = b - call.in(5).to(at::kDouble);
     at::Tensor real = at::matmul(a, b) * (call.in(2).to(at::kDouble) * call.in(3).to(at::kDouble));
     if (call.has(6)) real = real + call.in(6).to(at::kDouble);
+    if (call.has(8)) real = real * call.in(8).to(at::kDouble);
     if (call.has(7)) real = real + call.in(7).to(at::kDouble);
     set_with_range(call, 1, apply(fusion, real, {}).to(at::kFloat));
   };
@@ -289,8 +315,9 @@ Kernel make_to_float(const OpContext& context) {
       }
       RealRange range;
       const bool finds = call.wants(1) && linear->has_tiles();
-      at::Tensor real = (*linear)(call.in(0), real_number(call.in(2)), zero_point(call.in(4)),
-                                  call.in(7), finds ? &range : nullptr);
+      at::Tensor real = (*linear)(
+          call.in(0), real_number(call.in(2)), zero_point(call.in(4)),
+          {.factors = call.in(8), .residual = call.in(7), .range = finds ? &range : nullptr});
       if (!finds) return set_with_range(call, 1, std::move(real));
       call.set(0, std::move(real));
       call.set(1, range_tensor(range));
