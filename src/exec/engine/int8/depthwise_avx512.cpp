@@ -46,10 +46,13 @@ QUENCH_VNNI inline void multiply(Sums* sums, const Sums* taps, const std::int8_t
   }
 }
 
-template <bool kShifted>
+/// What is done to sums: all there is, all but shifts, or only what cuts numbers to bytes.
+enum class Form { Shifted, Plain, Bare };
+
+template <Form kForm>
 QUENCH_VNNI inline __m512i steps(__m512i sum, const float* scales, const float* shifts) {
   const __m512 real = _mm512_cvtepi32_ps(sum);
-  if constexpr (kShifted) {
+  if constexpr (kForm == Form::Shifted) {
     return _mm512_cvtps_epi32(
         _mm512_fmadd_ps(real, _mm512_loadu_ps(scales), _mm512_loadu_ps(shifts)));
   }
@@ -61,13 +64,16 @@ struct Store {
   __m512i zero, low, high, flip;
 };
 
-template <bool kShifted>
+template <Form kForm>
 QUENCH_VNNI inline __m512i bytes(const Sums& sums, const DepthwisePair& pair, std::int64_t at,
                                  const Store& by) {
   __m512i q[4];
   for (int i = 0; i < 4; ++i) {
-    q[i] = steps<kShifted>(sums.q[i], pair.scales + at + 16 * i,
-                           kShifted ? pair.shifts + at + 16 * i : nullptr);
+    q[i] = steps<kForm>(sums.q[i], pair.scales + at + 16 * i,
+                        kForm == Form::Shifted ? pair.shifts + at + 16 * i : nullptr);
+  }
+  if constexpr (kForm == Form::Bare) {
+    return _mm512_packus_epi16(_mm512_packs_epi32(q[0], q[1]), _mm512_packs_epi32(q[2], q[3]));
   }
   const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(q[0], q[1]), by.zero);
   const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(q[2], q[3]), by.zero);
@@ -96,7 +102,7 @@ struct Place {
   std::int64_t set;
 };
 
-template <bool kShifted, int kCount>
+template <Form kForm, int kCount>
 QUENCH_VNNI inline void run_blocks(const DepthwisePair& pair, const Rows& rows, Place place,
                                    const Store& by) {
   Sums above[kCount];
@@ -122,13 +128,13 @@ QUENCH_VNNI inline void run_blocks(const DepthwisePair& pair, const Rows& rows, 
   }
   for (int n = 0; n < kCount; ++n) {
     const std::int64_t at = place.at + n * place.apart;
-    put(rows.first + at, bytes<kShifted>(above[n], pair, 64 * place.set, by), rows.size - at);
+    put(rows.first + at, bytes<kForm>(above[n], pair, 64 * place.set, by), rows.size - at);
     if (rows.second == nullptr) continue;
-    put(rows.second + at, bytes<kShifted>(below[n], pair, 64 * place.set, by), rows.size - at);
+    put(rows.second + at, bytes<kForm>(below[n], pair, 64 * place.set, by), rows.size - at);
   }
 }
 
-template <bool kShifted>
+template <Form kForm>
 QUENCH_VNNI void run(const DepthwisePair& pair, const Rows& rows) {
   const Store by = {_mm512_set1_epi16(static_cast<short>(pair.store.zero)),
                     _mm512_set1_epi8(static_cast<char>(static_cast<int>(pair.store.low))),
@@ -139,11 +145,11 @@ QUENCH_VNNI void run(const DepthwisePair& pair, const Rows& rows) {
   const std::int64_t half = rows.size / period / 2 * period;
   std::int64_t set = 0;
   for (std::int64_t at = 0; at < half; at += 64) {
-    run_blocks<kShifted, 2>(pair, rows, {at, half, set}, by);
+    run_blocks<kForm, 2>(pair, rows, {at, half, set}, by);
     if (++set == pair.sets) set = 0;
   }
   for (std::int64_t at = 2 * half; at < rows.size; at += 64) {
-    run_blocks<kShifted, 1>(pair, rows, {at, 0, set}, by);
+    run_blocks<kForm, 1>(pair, rows, {at, 0, set}, by);
     if (++set == pair.sets) set = 0;
   }
 }
@@ -195,8 +201,10 @@ void gather_pixels(const PixelLine& line, std::uint8_t flip, std::uint8_t* to) {
 void depthwise_pair(const DepthwisePair& pair, std::uint8_t* first, std::uint8_t* second,
                     std::int64_t size) {
   const Rows rows = {first, second, size};
-  if (pair.shifts != nullptr) return run<true>(pair, rows);
-  run<false>(pair, rows);
+  if (pair.shifts != nullptr) return run<Form::Shifted>(pair, rows);
+  const ByteStore& to = pair.store;
+  const bool bare = to.zero == 0 && to.low == 0 && to.high == 255 && to.flip == 0;
+  return bare ? run<Form::Bare>(pair, rows) : run<Form::Plain>(pair, rows);
 }
 
 }  // namespace quench::exec::avx512

@@ -26,6 +26,8 @@ struct BytePattern {
 
   BytePattern() = default;
   explicit BytePattern(const ByteStore& store);
+  /// Whether numbers cut to bytes are all there is to do.
+  bool bare() const noexcept { return zero == 0 && low == 0 && high == -1 && flip == 0; }
 };
 
 /// Bytes that are added, in steps of the result: a flipped byte less `shift`, times `scale`.
@@ -53,6 +55,7 @@ struct Finish {
   std::vector<float> scales;  ///< what a step of a sum is worth, in steps of the result
   std::vector<float> shifts;  ///< added to that
   float slope = 1;            ///< of what is negative
+  bool bare = false;          ///< no shifts, and bytes that need nothing but to be cut
   bool real = false;          ///< the result is real numbers
   bool gelu = false;          ///< of real numbers
   float least = 0;            ///< bounds of real numbers

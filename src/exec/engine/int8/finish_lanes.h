@@ -40,6 +40,13 @@ QUENCH_LANES __m512i packed(const __m512i* whole, const Out& to) {
   return _mm512_xor_si512(_mm512_permutexvar_epi32(to.order, kept), to.flip);
 }
 
+/// The same for a grid that is bare.
+QUENCH_LANES __m512i cut(const __m512i* whole, const Out& to) {
+  const __m512i first = _mm512_packs_epi32(whole[0], whole[1]);
+  const __m512i second = _mm512_packs_epi32(whole[2], whole[3]);
+  return _mm512_permutexvar_epi32(to.order, _mm512_packus_epi16(first, second));
+}
+
 /// Stores the first sixteen times `kWidth` bytes.
 template <int kWidth>
 QUENCH_LANES void write_whole(std::uint8_t* dst, __m512i bytes) {

@@ -413,6 +413,8 @@ std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerT
                         256.0 * static_cast<double>(finish.residual.scale + finish.middle.most());
     if (tail.out && !(most < static_cast<double>(kMost))) return std::nullopt;
   }
+  finish.bare = finish.plain() && finish.out.bare() &&
+                std::ranges::all_of(finish.shifts, [](float each) { return each == 0; });
   return numbers;
 }
 

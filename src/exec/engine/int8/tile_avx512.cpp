@@ -28,18 +28,24 @@ QUENCH_VNNI inline __m512i four_bytes(const std::uint8_t* from) {
 }
 
 /// A row of the tile as whole numbers of steps.
-template <int kWidth>
+template <int kWidth, bool kBare>
 QUENCH_VNNI inline void round_row(const __m512i* sums, const TileBytes& to, __m512i* whole) {
   QUENCH_UNROLL
   for (int n = 0; n < kWidth; ++n) {
     const std::int64_t column = to.column + lanes::kLanes * n;
-    whole[n] = _mm512_cvtps_epi32(lanes::scaled(sums[n], to.finish->scales.data() + column,
-                                                to.finish->shifts.data() + column));
+    const float* scales = to.finish->scales.data() + column;
+    if constexpr (kBare) {
+      const __m512 steps = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[n]), _mm512_loadu_ps(scales));
+      whole[n] = _mm512_cvtps_epi32(steps);
+    } else {
+      whole[n] =
+          _mm512_cvtps_epi32(lanes::scaled(sums[n], scales, to.finish->shifts.data() + column));
+    }
   }
 }
 
 /// Narrow tiles make bytes of several rows at once.
-template <int kWidth, int kRows>
+template <int kWidth, int kRows, bool kBare>
 QUENCH_VNNI inline void store_bytes(const __m512i (*sums)[kWidth], const TileBytes& to,
                                     std::uint8_t* dst) {
   constexpr int kAtOnce = kWidth <= 2 ? lanes::kMaxWidth / kWidth : 1;
@@ -49,9 +55,9 @@ QUENCH_VNNI inline void store_bytes(const __m512i (*sums)[kWidth], const TileByt
     __m512i whole[lanes::kMaxWidth] = {};
     QUENCH_UNROLL
     for (int k = 0; k < kAtOnce; ++k) {
-      if (i + k < kRows) round_row<kWidth>(sums[i + k], to, &whole[k * kWidth]);
+      if (i + k < kRows) round_row<kWidth, kBare>(sums[i + k], to, &whole[k * kWidth]);
     }
-    const __m512i bytes = lanes::packed(whole, out);
+    const __m512i bytes = kBare ? lanes::cut(whole, out) : lanes::packed(whole, out);
     QUENCH_UNROLL
     for (int k = 0; k < kAtOnce; ++k) {
       if (i + k >= kRows) break;
@@ -105,7 +111,10 @@ QUENCH_VNNI void sum(const Tile& tile, const TileBytes* to, const std::uint8_t* 
   for (std::int64_t run = 0; run < tile.runs; ++run) {
     weights = add_run<kWidth, kRows, kFlip>(pieces + run * tile.stride, tile.groups, weights, sums);
   }
-  if (to != nullptr) return store_bytes<kWidth, kRows>(sums, *to, dst);
+  if (to != nullptr) {
+    return to->finish->bare ? store_bytes<kWidth, kRows, true>(sums, *to, dst)
+                            : store_bytes<kWidth, kRows, false>(sums, *to, dst);
+  }
   QUENCH_UNROLL
   for (int i = 0; i < kRows; ++i) {
     QUENCH_UNROLL
