@@ -14,6 +14,8 @@ namespace quench::exec {
 namespace {
 
 constexpr int kMaxTileSums = 24 * 16;
+/// Real results beyond so many are not in a core's cache any more.
+constexpr std::int64_t kFetched = 1 << 18;
 /// Rows may be put together by copies of whole registers.
 constexpr std::int64_t kScratchSlack = 64;
 
@@ -78,7 +80,10 @@ struct Share {
 class Worker {
  public:
   Worker(const PackedColumns& columns, const Finish& finish, const ProductRows& rows)
-      : columns_(columns), finish_(finish), rows_(rows) {}
+      : columns_(columns),
+        finish_(finish),
+        rows_(rows),
+        fetches_(finish.real && rows.count * columns.columns() > kFetched) {}
 
   void operator()(const Share& share) const {
     const RowForm form = columns_.form();
@@ -188,9 +193,10 @@ class Worker {
                           .extent = rows_.range != nullptr ? tiles.extent : nullptr};
     const std::uint8_t* const* pieces = tile.pieces;
     for (std::int64_t i = 0; i < tiles.tiles; ++i) {
-      sum_tile(tile, panel.width, tiles.rows, rows_.flip);
       const std::int64_t first = tiles.first + i * tiles.rows;
       const std::int64_t offset = (first * stride + column) * size;
+      if (fetches_) fetch(offset, panel.width, tiles.rows);
+      sum_tile(tile, panel.width, tiles.rows, rows_.flip);
       if (rows_.factors != nullptr) finished.factors = rows_.factors + first;
       finished.dst = static_cast<std::uint8_t*>(rows_.dst) + offset;
       if (rows_.residual != nullptr) {
@@ -202,9 +208,23 @@ class Worker {
     tile.pieces = pieces;
   }
 
+  /// Where a tile's results go, and what is added to them: they arrive while it is summed up.
+  void fetch(std::int64_t offset, std::int64_t width, std::int64_t rows) const {
+    constexpr std::int64_t kLine = 64;
+    const std::int64_t stride = columns_.columns() * static_cast<std::int64_t>(sizeof(float));
+    for (const void* start : {static_cast<const void*>(rows_.dst), rows_.residual}) {
+      if (start == nullptr) continue;
+      const auto* row = static_cast<const std::uint8_t*>(start) + offset;
+      for (std::int64_t i = 0; i < rows; ++i, row += stride) {
+        for (std::int64_t n = 0; n < width; ++n) __builtin_prefetch(row + n * kLine, 1);
+      }
+    }
+  }
+
   const PackedColumns& columns_;
   const Finish& finish_;
   const ProductRows& rows_;
+  bool fetches_;  ///< real results, more than stay in a core's cache
 };
 
 /// How much longer the longest of equal shares takes than an even one.

@@ -82,6 +82,7 @@ class Work {
               if (i == begin || i % blocks == 0) {
                 pack_head(shape_, keys_[head], values_[head], space.data());
               }
+              if (i + blocks < end) fetch(head + 1, i % blocks * kQueries);
               ask(head, i % blocks * kQueries, space.data(), range != nullptr ? &extent : nullptr);
             }
             if (range != nullptr) range->add(extent);
@@ -90,6 +91,19 @@ class Work {
   }
 
  private:
+  /// Rows of the next head: they arrive while this one is computed.
+  void fetch(std::int64_t head, std::int64_t first) const {
+    constexpr std::int64_t kLine = 16;  // floats
+    for (const Heads* heads : {&queries_, &keys_, &values_}) {
+      const FloatRows rows = (*heads)[head];
+      const std::int64_t stop = std::min(first + kQueries, heads->tensor.size(2));
+      for (std::int64_t i = first; i < stop; ++i) {
+        const float* row = rows.data + i * rows.stride;
+        for (std::int64_t n = 0; n < heads->tensor.size(3); n += kLine) __builtin_prefetch(row + n);
+      }
+    }
+  }
+
   void ask(std::int64_t head, std::int64_t first, float* space, Extent* extent) const {
     FloatRows rows = queries_[head];
     rows.data += first * rows.stride;
