@@ -49,6 +49,17 @@ class Builder {
   }
   ValueId last() { return graph().nodes.back().outputs[0]; }
 
+  /// A product of bytes: what is float beside it has kernels that float models have not.
+  void beside_bytes(ValueId x, std::int64_t width) {
+    graph().add_node("DynamicQuantizeLinear", {x}, {"xq", "xs", "xz"});
+    const std::vector<std::int8_t> ones(static_cast<std::size_t>(width), 1);
+    const ValueId w = graph().add_constant(
+        "wq", Tensor::of<std::int8_t>({width, 1}, std::span<const std::int8_t>(ones)));
+    const ValueId q = graph().find("xq");
+    node("MatMulInteger", {q, w, graph().find("xz")}, "side");
+    graph().outputs.push_back(last());
+  }
+
   /// One of the activations that fast kernels fuse, or none.
   void activation() {
     struct Row {
@@ -149,6 +160,7 @@ RandomModel make_image_conv(std::uint64_t seed) {
   const Shape x = {build.pick(1, 2), channels, build.pick(9, 33), build.pick(9, 33)};
   const Shape w = {out, channels, build.pick(1, 5), build.pick(1, 5)};
   std::vector<ValueId> inputs = {build.input("x", x), build.weight("w", w)};
+  build.beside_bytes(inputs[0], x[3]);
   if (build.flip()) inputs.push_back(build.weight("b", {out}));
   Node& conv = build.node("Conv", inputs, "y");
   set_window(build, conv, 2, 6);
@@ -169,6 +181,7 @@ RandomModel make_conv_transpose(std::uint64_t seed) {
   x.insert(x.end(), sizes.begin(), sizes.end());
   w.insert(w.end(), rank, build.pick(2, 4));
   std::vector<ValueId> inputs = {build.input("x", x), build.weight("w", w)};
+  if (build.flip()) build.beside_bytes(inputs[0], x.back());
   if (build.flip()) inputs.push_back(build.weight("b", {out * groups}));
   Node& conv = build.node("ConvTranspose", inputs, "y");
   conv.set("group", groups);

@@ -87,6 +87,8 @@ struct OpContext {
   bool fast = true;
   /// Whether this machine multiplies bytes exactly.
   bool byte_products = true;
+  /// Whether other layers of the model run on bytes.
+  bool among_bytes = false;
   /// Compiles a graph inside the node. Its program takes the graph's inputs, then its captures.
   std::function<std::shared_ptr<Program>(const Graph&)> compile;
   /// Values of outer graphs that the graphs inside read. They follow the node's own inputs in

@@ -67,6 +67,7 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
   infer_types(model);
   const bool fuse = compile.fast && !options.tap_all;
   const bool integer = fuse && options.integer && compile.byte_products;
+  compile.among_bytes = integer && !integer_layers(model.graph).empty();
   if (integer) passes::run(model, Names(kNarrow), keep);
   if (options.dequantize == Dequantize::OnTheFly) keep_packed(model.graph, keep);
   expand_weights(model.graph, keep);

@@ -9,8 +9,8 @@ namespace quench::exec {
 
 /// What the nodes are called that 8-bit products would compute.
 std::vector<std::string> integer_layers(const Graph& graph);
-/// Fills `compile.opsets` and `compile.sample_bytes` and returns the graph to compile. Taps and
-/// outputs keep their names.
+/// Fills `compile.opsets`, `compile.among_bytes` and `compile.sample_bytes` and returns the graph
+/// to compile. Taps and outputs keep their names.
 Graph prepare(Model model, const SessionOptions& options, CompileOptions& compile);
 
 }  // namespace quench::exec

@@ -168,6 +168,7 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   context.opset = opset_of(node, options);
   context.fast = options.fast;
   context.byte_products = options.byte_products;
+  context.among_bytes = options.among_bytes;
   context.captured = unique_captures(node);
   context.compile = [&](const Graph& inner) {
     if (node.domain != passes::kEngineDomain) {

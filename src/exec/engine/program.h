@@ -21,6 +21,7 @@ struct CompileOptions {
   std::map<std::string, std::int64_t> opsets;
   bool fast = true;
   bool byte_products = true;  ///< this machine multiplies bytes exactly
+  bool among_bytes = false;   ///< set by `prepare` where layers run on bytes
   std::function<void(const StepTime&)> on_step;
   std::function<void(const TapSample&)> on_sample;
   std::vector<std::string> taps;  ///< whose samples `on_sample` wants

@@ -48,6 +48,7 @@ QUENCH_AVX512 inline __m128i store(__m512 steps, const Store& by) {
 
 /// Divides by one number, three times as fast as the processor: the product with its inverse, put
 /// right by what it leaves of the dividend, is the quotient as it is rounded (Markstein, 1990).
+/// What is left of dividends below 1e-29 may vanish; their quotients round to zero all the same.
 class Divisor {
  public:
   /// Nothing on the way may leave the range of floats.

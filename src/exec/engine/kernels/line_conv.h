@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of floats line by line: of few channels, which are read where they lie, and
-// transposed ones.
+// transposed ones. Only for what is left of 8-bit models: float models, with which ranges are
+// collected and choices made by small margins, gain little, and keep giving the same files.
 #pragma once
 
 #include "exec/engine/kernels/conv.h"

@@ -155,7 +155,8 @@ std::optional<Kernel> make_fast_conv(const OpContext& context) {
   auto conv = std::make_shared<FastConv>(*attributes, Fusion::of(context.node), weight,
                                          context.take_constant(2));
   Kernel kernel([conv](Call& call) { (*conv)(call); });
-  const bool by_lines = context.input_dtype(0) == DType::Float32 && conv->take_lines(weight);
+  const bool by_lines =
+      context.among_bytes && context.input_dtype(0) == DType::Float32 && conv->take_lines(weight);
   return by_lines ? sharing(std::move(kernel)) : kernel;
 }
 

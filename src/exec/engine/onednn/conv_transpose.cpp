@@ -188,9 +188,8 @@ std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
     const Fusion fusion = Fusion::of(node);
     const at::Tensor bias = context.take_constant(2);
     context.take_constant(1);
-    if (auto lines = LineConvTranspose::make(fusion, weight, bias)) {
-      return tiled_kernel(std::move(*lines), weight.size(0));
-    }
+    auto lines = context.among_bytes ? LineConvTranspose::make(fusion, weight, bias) : std::nullopt;
+    if (lines) return tiled_kernel(std::move(*lines), weight.size(0));
     return tiled_kernel(TiledConvTranspose(fusion, weight, bias), weight.size(0));
   }
   auto kernel = std::make_shared<FastConvTranspose>(
