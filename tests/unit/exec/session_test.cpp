@@ -136,6 +136,32 @@ TEST(Session, EveryUnsupportedNodeIsReportedAtLoad) {
   EXPECT_NE(text.find("'second'"), std::string::npos) << text;
 }
 
+TEST(Session, NegativePadsAreRefusedWhateverIsKnownOfTheInput) {
+  // Kernels that write around an image must never see them.
+  for (const bool bytes : {false, true}) {
+    Builder b;
+    b.input("x", {});
+    b.graph()[b.id("x")].type.shape.reset();
+    b.number("s", 0.1F);
+    b.constant("z", Tensor::zeros(DType::UInt8, {}));
+    b.constant("w8", Tensor::zeros(DType::Int8, {4, 3, 3, 3}));
+    b.constant("w", Tensor::zeros(DType::Float32, {4, 3, 3, 3}));
+    if (bytes) {
+      b.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+      b.node("DequantizeLinear", {"q", "s", "z"}, {"d"});
+      b.node("DequantizeLinear", {"w8", "s"}, {"wd"});
+    }
+    Node& conv = b.node("Conv", {bytes ? "d" : "x", bytes ? "wd" : "w"}, {"c"});
+    conv.name = "cropping";
+    conv.set("pads", std::vector<std::int64_t>{-1, -1, 0, 0});
+    b.node("QuantizeLinear", {"c", "s", "z"}, {"y"});
+    b.output("y");
+    const std::string text = error_of([&] { Session session(b.model); }, ErrorKind::Unsupported);
+    EXPECT_NE(text.find("cropping"), std::string::npos) << text;
+    EXPECT_NE(text.find("negative pads"), std::string::npos) << text;
+  }
+}
+
 TEST(Session, WrongFeedsAreNamed) {
   Session session(residual_block());
   const Tensor x = random_tensor({1, 8, 4, 4}, 9);

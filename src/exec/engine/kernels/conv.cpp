@@ -132,6 +132,12 @@ std::optional<ConvAttributes> conv_attributes(const OpContext& context, std::siz
   if (!positive(window.strides) || !positive(window.dilations)) {
     return no("strides and dilations must be positive");
   }
+  // Shape inference refuses them too, where the input's rank is known. Those of transposed
+  // convolutions cut their result, where less than nothing can be cut.
+  const bool transposed = context.node.op_type.ends_with("ConvTranspose");
+  if (!transposed && std::ranges::any_of(window.pads, [](auto pad) { return pad < 0; })) {
+    return no("negative pads are not supported");
+  }
   constexpr std::array kKnown = {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
   if (std::ranges::find(kKnown, window.auto_pad) == kKnown.end()) {
     return no(format("auto_pad '{}' is not known", window.auto_pad));
