@@ -142,8 +142,12 @@ Kernel make_scaled_attention(const OpContext& context) {
       if (call.wants(1)) call.set(1, range_tensor(range));
       return;
     }
-    const at::Tensor scores = multiply(call.in(0), call.in(1));
-    set_with_range(call, 1, multiply(scaled_softmax(scores, scale, call.in(3)), call.in(2)));
+    // oneDNN has cut its work for more threads than it is given inside a team.
+    const auto product = [&](const at::Tensor& a, const at::Tensor& b) {
+      return in_team() ? at::matmul(a, b) : multiply(a, b);
+    };
+    const at::Tensor scores = product(call.in(0), call.in(1));
+    set_with_range(call, 1, product(scaled_softmax(scores, scale, call.in(3)), call.in(2)));
   };
   kernel.shares = can_attend();
   return kernel;
