@@ -8,14 +8,9 @@
 #include <utility>
 
 #include "exec/engine/int8/finish_lanes.h"
+#include "exec/engine/unroll.h"
 
-// The sums stay in registers only where every loop over them is unrolled, and with g++ 12 only
-// while nothing here is forced to be inlined.
-#if defined(__clang__)
-#define QUENCH_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define QUENCH_UNROLL _Pragma("GCC unroll 12")
-#endif
+// With g++ 12 sums stay in registers only while nothing here is forced to be inlined.
 #define QUENCH_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 
 namespace quench::exec {

@@ -27,12 +27,8 @@ std::int64_t HeadShape::space() const {
 #include <array>
 #include <utility>
 
-// The sums stay in registers only where every loop over them is unrolled.
-#if defined(__clang__)
-#define QUENCH_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define QUENCH_UNROLL _Pragma("GCC unroll 16")
-#endif
+#include "exec/engine/unroll.h"
+
 #define QUENCH_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 
 namespace quench::exec {

@@ -9,12 +9,9 @@
 #include <array>
 #include <utility>
 
-// As for tiles of bytes: every loop over the sums is unrolled, and nothing is forced inline.
-#if defined(__clang__)
-#define QUENCH_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define QUENCH_UNROLL _Pragma("GCC unroll 12")
-#endif
+#include "exec/engine/unroll.h"
+
+// As for tiles of bytes: nothing is forced inline.
 #define QUENCH_AVX512 __attribute__((target("avx512f,avx512vl,avx2,fma")))
 
 namespace quench::exec {
