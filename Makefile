@@ -13,10 +13,12 @@ FUZZ_SECONDS ?= 300
 CPP_FILES = git ls-files '*.h' '*.cpp'
 
 .PHONY: build demo test fast bench conformance format lint tidy asan fuzz venv clean help
-.PHONY: deps deps-test deps-develop all-release
+.PHONY: bare configure deps deps-test deps-develop all-release
 
-build: deps  ## build the program: build/release/quench
+configure: deps
 	cmake --preset release $(CMAKE_ARGS)
+
+build: configure  ## build the program: build/release/quench
 	cmake --build --preset release -j $(JOBS) --target quench_programs
 
 demo: build  ## quantise a small network, and print accuracy, size and time
@@ -62,6 +64,9 @@ fuzz: deps-test deps-develop  ## run each fuzzing harness for FUZZ_SECONDS secon
 	cmake --preset fuzz $(CMAKE_ARGS)
 	cmake --build --preset fuzz -j $(JOBS) --target quench_fuzzers
 	scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+bare: deps-test  ## run demo and test on a bare Debian 12 (needs root), as for a new user
+	scripts/bare.sh sh -c 'make demo && make test'
 
 deps:
 	@scripts/install_deps.sh build
