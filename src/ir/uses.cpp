@@ -28,6 +28,7 @@ Uses::Uses(const Graph& graph)
 }
 
 NodeId Uses::only_consumer(ValueId id) const {
+  if (id == kNoValue) return -1;
   const auto index = static_cast<std::size_t>(id);
   if (is_output[index] || consumers[index].size() != 1) return -1;
   return consumers[index].front();

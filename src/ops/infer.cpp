@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks a model and lets each operator's rule say what its outputs are.
 #include <algorithm>
+#include <array>
 
 #include "ops/functions.h"
 #include "ops/ops.h"
@@ -75,6 +76,30 @@ void check_input_count(const Node& node, const OpInfo& op) {
   fail(ErrorKind::BadModel, "{} takes {} inputs, but has {}", op.name, wanted, count);
 }
 
+/// How many of a node's inputs may not be left out. Zero points of ONNX Runtime's operators may, in
+/// the middle, and the first inputs of loops.
+std::size_t needed_inputs(const Node& node, const OpInfo& op) {
+  if (op.name == "Loop" || op.name == "Scan") return 0;
+  if (op.max_inputs < 0 && op.domain.empty()) return node.inputs.size();
+  return static_cast<std::size_t>(op.domain.empty() ? op.min_inputs : std::min(op.min_inputs, 1));
+}
+
+/// An empty name leaves out what is optional; what every version asks for, and the first result of
+/// most operators, is not.
+void check_left_out(const Node& node, const OpInfo& op) {
+  static constexpr std::array<std::string_view, 7> kOptionalResults = {"RNN",  "GRU",  "LSTM", "If",
+                                                                       "Loop", "Scan", "Split"};
+  for (std::size_t i = 0; i < needed_inputs(node, op); ++i) {
+    if (node.inputs[i] != kNoValue) continue;
+    fail(ErrorKind::BadModel, "input {} of {} is left out (its name is empty), but it needs it", i,
+         op.name);
+  }
+  if (std::ranges::find(kOptionalResults, op.name) != kOptionalResults.end()) return;
+  if (node.outputs.empty() || node.outputs[0] == kNoValue) {
+    fail(ErrorKind::BadModel, "{} has no name for its result; export the model again", op.name);
+  }
+}
+
 void infer_node(Scope& scope, Node& node) {
   try {
     // Rules hold on to their inputs' shapes while they set outputs.
@@ -88,6 +113,7 @@ void infer_node(Scope& scope, Node& node) {
       infer_call(scope, node, *function);
     } else if (const OpInfo* op = find_op(node.domain, node.op_type)) {
       check_input_count(node, *op);
+      check_left_out(node, *op);
       op->infer(context);
     }
   } catch (Error& error) {

@@ -341,5 +341,31 @@ TEST(InferModel, AThousandNodesTakeMilliseconds) {
   EXPECT_LT(took.count(), 200) << "expected under 10 ms on an idle machine";
 }
 
+TEST(InferModel, RefusesEmptyNamesOfWhatANodeNeeds) {
+  Builder b;
+  const ValueId x = b.input("x", "float32[N,4]");
+  b.add("MatMul", {kNoValue, x}, "y");
+  EXPECT_EQ(message_of(b.model),
+            "MatMul node 'y': input 0 of MatMul is left out (its name is empty), but it needs it");
+  b.model.graph.nodes[0].inputs = {x, x, kNoValue};
+  b.model.graph.nodes[0].op_type = "Concat";
+  EXPECT_NE(message_of(b.model).find("input 2 of Concat is left out"), std::string::npos);
+  Builder c;
+  c.add("Relu", {c.input("x", "float32[N,4]")}, "y");
+  c.model.graph.nodes[0].outputs[0] = kNoValue;
+  EXPECT_NE(message_of(c.model).find("Relu has no name for its result"), std::string::npos);
+}
+
+TEST(InferModel, AllowsEmptyNamesOfWhatIsOptional) {
+  Builder b;
+  const ValueId x = b.input("x", "float32[3,N,4]");
+  const ValueId w = b.constant(Tensor::zeros(DType::Float32, {1, 8, 4}));
+  const ValueId r = b.constant(Tensor::zeros(DType::Float32, {1, 8, 2}));
+  b.add("LSTM", {x, w, r}, "all", {{"hidden_size", std::int64_t{2}}});
+  b.model.graph.nodes[0].outputs[0] = kNoValue;
+  b.add("Clip", {x, kNoValue, b.constant(Tensor::scalar(1.0F))}, "y");
+  EXPECT_EQ(message_of(b.model), "no error");
+}
+
 }  // namespace
 }  // namespace quench::testing
