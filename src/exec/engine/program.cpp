@@ -138,6 +138,8 @@ Program::Program(Graph graph, const CompileOptions& options,
     if (id != kNoValue) tap_of_[static_cast<std::size_t>(id)] = static_cast<int>(i);
   }
   readers_ = count_readers(graph_);
+  // A tap may have been folded to a constant: kernels must not take that away.
+  for (std::size_t i = 0; i < tap_of_.size(); ++i) readers_[i] += tap_of_[i] >= 0 ? 1 : 0;
   for (const Node& node : graph_.nodes) add_step(node, options, unsupported);
   std::vector<bool> read(slots_.size(), false);
   for (const Step& step : steps_) {
@@ -147,9 +149,11 @@ Program::Program(Graph graph, const CompileOptions& options,
   }
   for (const ValueId id : graph_.outputs) read[static_cast<std::size_t>(id)] = true;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (tap_of_[i] >= 0) read[i] = true;
     Value& value = graph_[static_cast<ValueId>(i)];
     if (value.constant && read[i] && scalar_type(value.constant->dtype())) {
       slots_[i] = to_torch(*value.constant);
+      if (tap_of_[i] >= 0) constant_taps_.push_back(static_cast<int>(i));
     }
     value.constant.reset();  // what a kernel took is now the kernel's alone
   }
@@ -425,6 +429,7 @@ std::vector<at::Tensor> Program::run_between(std::vector<std::pair<int, at::Tens
   try {
     if (on_sample_) {
       for (const int slot : fed) show_samples(slot);
+      for (const int slot : constant_taps_) show_samples(slot);
     }
     run_steps(plan);
     for (const int slot : wanted) results.push_back(slots_[static_cast<std::size_t>(slot)]);

@@ -24,7 +24,7 @@ struct CompileOptions {
   bool among_bytes = false;   ///< set by `prepare` where layers run on bytes
   std::function<void(const StepTime&)> on_step;
   std::function<void(const TapSample&)> on_sample;
-  std::vector<std::string> taps;  ///< whose samples `on_sample` wants
+  std::vector<std::string> taps;  ///< values that runs may ask for, and `on_sample` wants
   /// Set by `prepare` where samples are computed apart from each other.
   std::optional<SampleBytes> sample_bytes;
 };
@@ -94,7 +94,8 @@ class Program {
   Graph graph_;
   std::function<void(const StepTime&)> on_step_;
   std::function<void(const TapSample&)> on_sample_;
-  std::vector<int> tap_of_;  ///< by slot: the index of the tap, or -1
+  std::vector<int> tap_of_;         ///< by slot: the index of the tap, or -1
+  std::vector<int> constant_taps_;  ///< slots of taps that do not depend on what is fed
   std::vector<Step> steps_;
   std::vector<int> producer_;      ///< by slot: the step that fills it, or -1
   std::vector<at::Tensor> slots_;  ///< constants stay; everything else lives during a run

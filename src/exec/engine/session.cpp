@@ -37,6 +37,16 @@ void warn_of_float(const std::vector<std::string>& layers, const Context& contex
              fmt::join(shown, ", "), layers.size() > kMaxShown ? ", ..." : ""));
 }
 
+std::vector<std::string> made_values(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes) {
+    for (const ValueId id : node.outputs) {
+      if (id != kNoValue) names.push_back(graph[id].name);
+    }
+  }
+  return names;
+}
+
 void check_feed(const Value& value, const Tensor& tensor) {
   const ValueType& type = value.type;
   const auto refuse_it = [&] {
@@ -71,7 +81,7 @@ class EngineSession final : public Session::Impl {
     if (asked && !compile.byte_products) warn_of_float(integer_layers(model.graph), context);
     compile.on_step = options.on_step;
     compile.on_sample = options.on_sample;
-    if (options.on_sample) compile.taps = options.taps;
+    compile.taps = options.tap_all ? made_values(model.graph) : options.taps;
     Graph graph = prepare(std::move(model), options, compile);
     if (!options.on_sample) sample_bytes_ = compile.sample_bytes;
     std::vector<UnsupportedNode> unsupported;
@@ -107,7 +117,11 @@ class EngineSession final : public Session::Impl {
                                                 ? run_in_slices(*program_, slots, ids, size)
                                                 : program_->run_between(std::move(slots), ids);
     TensorMap map;
-    for (std::size_t i = 0; i < names.size(); ++i) map[names[i]] = from_torch(results[i]);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      map[names[i]] = from_torch(results[i]);
+      const DType dtype = program_->graph()[ids[i]].type.dtype;
+      if (dtype == DType::UInt16) map[names[i]] = convert(map[names[i]], dtype);
+    }
     return map;
   }
 

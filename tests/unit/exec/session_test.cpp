@@ -226,5 +226,22 @@ TEST(Session, HalfPrecisionModelsRunAndReturnHalf) {
   EXPECT_EQ(to_float(y), (std::vector<float>{7, 10}));
 }
 
+/// A tap of which nothing depends on what is fed.
+TEST(Session, GivesATapThatIsConstant) {
+  Builder b;
+  b.input("x", testing::dims({-1, 2})).numbers("w", {3, 2}, {1, 2, 3, 4, 5, 6});
+  b.node("Transpose", {"w"}, {"wt"});
+  b.node("MatMul", {"x", "wt"}, {"y"});
+  b.output("y");
+  const std::vector<std::string> taps = {"wt"};
+  Session session(b.model, {.taps = taps});
+  const TensorMap feeds = {{"x", Tensor::of<float>({1, 2}, {1, 1})}};
+  EXPECT_EQ(session.run(feeds, taps).at("wt"), Tensor::of<float>({2, 3}, {1, 3, 5, 2, 4, 6}));
+  int seen = 0;
+  Session told(b.model, {.taps = taps, .on_sample = [&](const TapSample&) { ++seen; }});
+  told.run(feeds);
+  EXPECT_EQ(seen, 2);
+}
+
 }  // namespace
 }  // namespace quench
