@@ -334,7 +334,7 @@ void write_debug_info(const std::string& model_path, const std::string& quantize
   make_folder(options.folder);
   Model given = load(model_path);
   set_input_shapes(given, options.input_shapes);
-  const Model real = in_place(options.type) ? prepare_weights(std::move(given))
+  const Model real = in_place(options.type) ? prepare_weights(std::move(given), options.type)
                                             : prepare_for_quantization(std::move(given));
   write_debug_tables(real, load(quantized_path), options, context);
 }

@@ -180,7 +180,7 @@ QuantizeReport quantize_dynamic(const std::string& model_path, const std::string
   Model model = load(model_path);
   report.bytes_before = bytes_on_disk(model_path, model);
   set_input_shapes(model, options.input_shapes);
-  model = prepare_weights(std::move(model));
+  model = prepare_weights(std::move(model), QuantType::Dynamic);
   const std::vector<WeightItem> items = find_weight_items(model.graph, options, report);
   if (items.empty()) fail_without_weights();
   { const AtomicFile probe(out_path); }

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/nearest.h"
 #include "passes/run.h"
+#include "pipeline/fold_weights.h"
 #include "pipeline/quantize_steps.h"
 #include "plan/facts.h"
 
@@ -65,6 +66,10 @@ Model prepare_for_quantization(Model model, const FuseOptions& fuse) {
   constexpr std::array<std::string_view, 2> kForms = {"join_hard_gates", "matmul_to_gemm"};
   infer_types(model);
   passes::run(model, kTidy, {});
+  infer_types(model);
+  // An integer layer wants its weight as it lies: a table that is read by row too is kept beside
+  // it.
+  fold_weights(model, SharedTables::Copied);
   // Before anything is planned: nodes that lifting adds must be part of the plan.
   lift_opset(model, kLeastOpset);
   infer_types(model);

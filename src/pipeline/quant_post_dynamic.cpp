@@ -70,7 +70,7 @@ std::string file_in(const QuantPostDynamicOptions& options, const char* folder) 
 /// The float model with the weights that the quantised one computes with.
 void write_test_model(Model model, const QuantizeOptions& job, const std::string& path,
                       const Context& context) {
-  model = prepare_weights(std::move(model));
+  model = prepare_weights(std::move(model), QuantType::Weight);
   QuantizeReport unused;
   for (const WeightItem& item : find_weight_items(model.graph, job, unused)) {
     const quant::QuantWeight weight = quantize_item(model.graph, item, context.num_threads());

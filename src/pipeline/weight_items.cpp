@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/nearest.h"
 #include "passes/run.h"
+#include "pipeline/fold_weights.h"
 #include "plan/facts.h"
 
 namespace quench {
@@ -69,10 +70,11 @@ quant::WeightSpec spec_of(const Graph& graph, const plan::WeightSite& site,
 
 }  // namespace
 
-Model prepare_weights(Model model) {
+Model prepare_weights(Model model, QuantType type) {
   constexpr std::array<std::string_view, 2> kPasses = {"inline_functions", "lift_constants"};
   passes::run(model, kPasses, {});
   infer_types(model);
+  fold_weights(model, type == QuantType::Dynamic ? SharedTables::Copied : SharedTables::Kept);
   return model;
 }
 

@@ -14,8 +14,11 @@ struct WeightItem {
   quant::WeightSpec spec;
 };
 
-/// A model ready for weight quantisation: functions inlined, constants lifted, the rest untouched.
-Model prepare_weights(Model model);
+/// A model ready for weight-only or dynamic quantisation: functions inlined, constants lifted,
+/// weights that are computed from constants folded, the rest untouched. A transposed table that is
+/// read by row too becomes one constant for both readers in a weight-only model; a dynamic product
+/// wants its integers as they lie.
+Model prepare_weights(Model model, QuantType type);
 /// The weights of a graph, or of one inside a node of it; what stays in float goes into the report.
 std::vector<WeightItem> find_weight_items(const Graph& graph, const QuantizeOptions& options,
                                           QuantizeReport& report, bool body = false);

@@ -61,19 +61,51 @@ Axes axes_of(const Node& node, std::size_t input, const Shape& shape) {
   return {.channel = 1};
 }
 
+/// The axis of a Transpose's input that becomes `axis` of its result.
+int before_transpose(const Node& transpose, int axis, int rank) {
+  const std::vector<std::int64_t> order = transpose.get_ints("perm");
+  if (axis < 0 || order.empty()) return axis < 0 ? axis : rank - 1 - axis;
+  return static_cast<int>(order.at(static_cast<std::size_t>(axis)));
+}
+
+/// The constant behind an input of a node: its own or, where a Transpose that nobody else reads
+/// stands between (a table of which others read rows), that one's.
+WeightSite site_of(const Graph& graph, const Uses& uses, NodeId id, std::size_t input) {
+  const Node& node = graph.nodes[static_cast<std::size_t>(id)];
+  const ValueId value = node.input(input);
+  WeightSite site{.node = id, .input = input, .value = value};
+  if (value == kNoValue) return site;
+  const Tensor* constant = graph.constant(value);
+  const auto shape = constant != nullptr ? constant->shape() : graph[value].type.static_shape();
+  if (!shape) return site;
+  const Axes axes = axes_of(node, input, *shape);
+  site.channel_axis = axes.channel;
+  site.sum_axis = axes.sum;
+  const NodeId maker = uses.producer[static_cast<std::size_t>(value)];
+  if (maker < 0 || uses.only_consumer(value) != id) return site;
+  const Node& transpose = graph.nodes[static_cast<std::size_t>(maker)];
+  if (transpose.op_type != "Transpose" || !transpose.domain.empty()) return site;
+  const auto rank = static_cast<int>(shape->size());
+  return {.node = maker,
+          .input = 0,
+          .value = transpose.input(0),
+          .channel_axis = before_transpose(transpose, axes.channel, rank),
+          .sum_axis = before_transpose(transpose, axes.sum, rank)};
+}
+
 bool is_float(DType dtype) {
   return dtype == DType::Float32 || dtype == DType::Float16 || dtype == DType::BFloat16;
 }
 
-std::string refuse(const Node& node, const Tensor& weight, const Axes& axes,
+std::string refuse(const Node& node, const Tensor& weight, int channel_axis,
                    const WeightFilter& filter) {
   if (weight.size() == 0) return "its weight is empty";
   if (weight.size() <= filter.min_size) {
     return format("its weight has no more than {} elements", filter.min_size);
   }
   const bool convolution = node.op_type == "Conv" || node.op_type == "ConvTranspose";
-  if (convolution && axes.channel >= 0 &&
-      weight.shape()[static_cast<std::size_t>(axes.channel)] <= filter.min_channel) {
+  if (convolution && channel_axis >= 0 &&
+      weight.shape()[static_cast<std::size_t>(channel_axis)] <= filter.min_channel) {
     return format("it has no more than {} channels", filter.min_channel);
   }
   return {};
@@ -84,25 +116,21 @@ std::string refuse(const Node& node, const Tensor& weight, const Axes& axes,
 WeightSites find_weights(const Graph& graph, const WeightFilter& filter) {
   if (!filter.body) check_names(graph, filter.config);
   WeightSites found;
+  const Uses uses(graph);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     const auto id = static_cast<NodeId>(i);
     for (const std::size_t input : weight_inputs(node)) {
-      const ValueId value = node.input(input);
-      const Tensor* weight = value == kNoValue ? nullptr : graph.constant(value);
+      const WeightSite site = site_of(graph, uses, id, input);
+      const Tensor* weight = site.value == kNoValue ? nullptr : graph.constant(site.value);
       if (weight == nullptr || !is_float(weight->dtype()) || weight->rank() < 2) continue;
-      const Axes axes = axes_of(node, input, weight->shape());
       std::string reason = skip_reason(graph, node, filter.config);
-      if (reason.empty()) reason = refuse(node, *weight, axes, filter);
-      if (!reason.empty()) {
+      if (reason.empty()) reason = refuse(node, *weight, site.channel_axis, filter);
+      if (reason.empty()) {
+        found.sites.push_back(site);
+      } else {
         found.refusals.push_back({.node = id, .reason = std::move(reason)});
-        continue;
       }
-      found.sites.push_back({.node = id,
-                             .input = input,
-                             .value = value,
-                             .channel_axis = axes.channel,
-                             .sum_axis = axes.sum});
     }
   }
   return found;

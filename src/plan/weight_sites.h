@@ -9,7 +9,8 @@
 
 namespace quench::plan {
 
-/// A constant input of a node that is worth storing as integers.
+/// A constant input of a node that is worth storing as integers. The node may be a Transpose: the
+/// axes are those of its input that the product behind it has them along.
 struct WeightSite {
   NodeId node = -1;
   std::size_t input = 0;
