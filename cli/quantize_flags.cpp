@@ -143,7 +143,8 @@ void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
   app.add_option("--weight-observer", flags.weight, "How weight ranges are chosen")
       ->type_name("NAME");
   const CLI::Range bits(2, 16);
-  app.add_option("--activation-bits", flags.activation_bits, "Bits of activations; 8")
+  app.add_option("--activation-bits", flags.activation_bits,
+                 "Bits of activations; 8. More than 8 are computed in float between exact rounding")
       ->check(bits)
       ->type_name("N");
   app.add_option("--weight-bits", flags.weight_bits, "Bits of weights; 8")

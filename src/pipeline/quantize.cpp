@@ -52,6 +52,18 @@ void check_anything_to_do(const Job& job, const std::string& path, const std::st
        text);
 }
 
+/// There are integer operators of 8 bits only: with wider grids the form would change nothing.
+void check_form(const QuantizeOptions& options) {
+  if (!options.qoperator) return;
+  const QuantRule& rule = options.config.global;
+  const int bits = std::max(rule.activation_bits.value_or(8), rule.weight_bits.value_or(8));
+  if (bits <= 8) return;
+  fail(ErrorKind::Usage,
+       "--format qoperator writes operators of 8 bits, but {} bits are asked for; take --format "
+       "qdq, or 8 bits and fewer",
+       bits);
+}
+
 /// What can be said of the data and the model before anything is chosen.
 void advise_on_data(Job& job, const Judge& judge, const Context& context, QuantizeReport& report) {
   warn_of_values(job.statistics, report);
@@ -71,6 +83,7 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
   const auto began = Clock::now();
   const PeakMemory memory;
   QuantizeReport report;
+  check_form(options);
   Job job = start_job(model_path, options, context);
   report.warnings = options.notes;
   check_anything_to_do(job, model_path, options.config.target);

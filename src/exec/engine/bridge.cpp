@@ -23,6 +23,7 @@ std::optional<at::ScalarType> scalar_type(DType dtype) {
     case DType::Int16:
       return at::kShort;
     case DType::Int32:
+    case DType::UInt16:  // libtorch has none: held in more bits
       return at::kInt;
     case DType::Int64:
       return at::kLong;
@@ -39,7 +40,7 @@ std::optional<at::ScalarType> scalar_type(DType dtype) {
 
 DType dtype_of(at::ScalarType type) {
   for (const DTypeInfo& row : all_dtypes()) {
-    if (scalar_type(row.dtype) == type) return row.dtype;
+    if (row.dtype != DType::UInt16 && scalar_type(row.dtype) == type) return row.dtype;
   }
   return DType::Undefined;
 }
@@ -50,6 +51,7 @@ at::Tensor to_torch(const Tensor& tensor) {
     fail(ErrorKind::Unsupported, "the engine cannot compute with {} tensors",
          name_of(tensor.dtype()));
   }
+  if (tensor.dtype() == DType::UInt16) return to_torch(convert(tensor, DType::Int32));
   if (tensor.size() == 0) return at::empty(tensor.shape(), *type);
   // libtorch asks for a mutable pointer; kernels never write to their inputs.
   auto* data = const_cast<std::byte*>(tensor.bytes().data());

@@ -45,8 +45,8 @@ bool is_dequantised(const Graph& graph, const Uses& uses, ValueId id) {
 }  // namespace
 
 std::vector<std::string> integer_layers(const Graph& graph) {
-  static constexpr std::array<std::string_view, 4> kIntegers = {"QLinearConv", "QLinearMatMul",
-                                                                "ConvInteger", "MatMulInteger"};
+  static constexpr std::array<std::string_view, 5> kIntegers = {
+      "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "QGemm"};
   static constexpr std::array<std::string_view, 4> kFloats = {"Conv", "ConvTranspose", "Gemm",
                                                               "MatMul"};
   const Uses uses(graph);

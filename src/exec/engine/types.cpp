@@ -8,6 +8,16 @@
 
 namespace quench::exec {
 
+namespace {
+
+/// uint16 stands between QuantizeLinear and DequantizeLinear, and nowhere else.
+bool holds(const Node& node, DType dtype) {
+  const bool grid = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
+  return scalar_type(dtype) && (dtype != DType::UInt16 || grid);
+}
+
+}  // namespace
+
 std::string type_refusal(const Graph& graph, const Node& node) {
   for (const auto* ids : {&node.inputs, &node.outputs}) {
     for (const ValueId id : *ids) {
@@ -18,7 +28,7 @@ std::string type_refusal(const Graph& graph, const Node& node) {
       }
       // The engine's own nodes read constants as they are.
       if (value.constant && node.domain == passes::kEngineDomain) continue;
-      if (value.type.dtype != DType::Undefined && !scalar_type(value.type.dtype)) {
+      if (value.type.dtype != DType::Undefined && !holds(node, value.type.dtype)) {
         return format("'{}' is a {} tensor, which the engine cannot compute with", value.name,
                       name_of(value.type.dtype));
       }

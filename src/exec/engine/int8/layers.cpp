@@ -2,6 +2,8 @@
 // The integer layers that fusion makes: on oneDNN where it can, in exact arithmetic elsewhere.
 #include "exec/engine/int8/layers.h"
 
+#include <array>
+
 #include "exec/engine/kernels/conv.h"
 
 namespace quench::exec {
@@ -45,8 +47,56 @@ Kernel make_matmul(const OpContext& context) {
   return exact_layer(context, sums, -1, transposed ? 0 : -1);
 }
 
+/// By input of the fused product: where QGemm has it. The bias comes before the grid of the result.
+constexpr std::array<std::size_t, 9> kOfGemm = {0, 1, 2, 3, 4, 5, 7, 8, 6};
+
+/// The rows of the first factor, and the scale of the sums, as the fused product has them.
+KernelFunction from_gemm(KernelFunction product, bool transposed, double alpha) {
+  return [=](Call& call) {
+    std::vector<at::Tensor> slots;
+    std::array<int, kOfGemm.size()> in{};
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      in[i] = static_cast<int>(i);
+      slots.push_back(call.in(kOfGemm[i]));
+    }
+    if (transposed) slots[0] = slots[0].t();
+    if (alpha != 1) slots[1] = slots[1] * alpha;
+    const std::array<int, 1> out = {static_cast<int>(slots.size())};
+    slots.emplace_back();
+    Call inner(slots, in, out);
+    product(inner);
+    call.set(0, slots.back());
+  };
+}
+
+/// ONNX Runtime's Gemm of bytes: a product with integer bias, and bytes or floats for its result.
+Kernel make_gemm(const OpContext& context) {
+  const double alpha = context.node.get_float("alpha", 1.0F);
+  const bool transposed = context.node.get_int("transA", 0) != 0;
+  const at::Tensor weight = context.constant(3);
+  const at::Tensor bias = context.constant(6);
+  if (!weight.defined() || weight.dim() != 2)
+    return refuse("its second factor is no constant matrix");
+  const std::int64_t width = weight.size(context.node.get_int("transB", 0) != 0 ? 0 : 1);
+  if (context.has_input(6) && (!bias.defined() || (bias.numel() != width && bias.numel() != 1))) {
+    return refuse("its bias is no constant of one number a column");
+  }
+  Node product = context.node;
+  product.inputs.clear();
+  for (const std::size_t i : kOfGemm) product.inputs.push_back(context.node.input(i));
+  OpContext inner{.graph = context.graph, .node = product, .opset = context.opset};
+  // Scales that are changed in every call are no constants of the fast kernels.
+  inner.fast = context.fast && alpha == 1;
+  inner.byte_products = context.byte_products;
+  inner.among_bytes = context.among_bytes;
+  Kernel kernel = make_matmul(inner);
+  for (const std::size_t i : inner.taken) context.taken.push_back(kOfGemm.at(i));
+  return Kernel(from_gemm(std::move(kernel.run), transposed, alpha));
+}
+
 }  // namespace
 
+KernelInfo kernel_QGemm() { return {.make = make_gemm}; }
 KernelInfo kernel_FusedQLinearConv() { return {.make = make_conv}; }
 KernelInfo kernel_QLinearConvTranspose() { return {.make = make_conv_transpose}; }
 KernelInfo kernel_FusedQLinearMatMul() { return {.make = make_matmul}; }

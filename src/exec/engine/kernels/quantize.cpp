@@ -13,8 +13,9 @@
 namespace quench::exec {
 namespace {
 
-bool is_grid_type(at::ScalarType type) {
-  return type == at::kByte || type == at::kChar || type == at::kShort;
+bool is_grid_type(DType type) {
+  return type == DType::UInt8 || type == DType::Int8 || type == DType::UInt16 ||
+         type == DType::Int16;
 }
 
 /// A scale or zero point laid out beside the tensor it belongs to: one for all, one for each
@@ -36,7 +37,7 @@ Kernel make_quantize(const OpContext& context) {
                       : wanted == DType::Undefined ? DType::UInt8
                                                    : wanted;
   const auto type = scalar_type(dtype);
-  if (dtype != DType::Undefined && (!type || !is_grid_type(*type))) {
+  if (dtype != DType::Undefined && !is_grid_type(dtype)) {
     return refuse("quantising to {} is not supported", name_of(dtype));
   }
   const auto grid = block == 0 && context.fast ? take_grid(context, 1, 2, dtype) : std::nullopt;
@@ -172,6 +173,7 @@ at::Tensor to_grid(const at::Tensor& steps, const at::Tensor& zero, at::ScalarTy
   std::int64_t high = 255;
   if (type == at::kChar) low = -128, high = 127;
   if (type == at::kShort) low = -32768, high = 32767;
+  if (type == at::kInt) high = 65535;  // how the engine holds uint16
   const at::Tensor moved = zero.defined() ? steps + zero.to(steps.scalar_type()) : steps;
   return at::clamp(moved, low, high).to(type);
 }
