@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grids for what integer nodes read and make.
 #include <algorithm>
+#include <cmath>
 
 #include "base/format.h"
 #include "plan/planner.h"
@@ -106,8 +107,18 @@ class Placer {
     const Node& node = job_.node(id);
     const TargetOp* op = find_op(job_.target, node.op_type);
     if (!job_.target.quantize_outputs || op->float_output) return;
+    if (node.op_type == "Softmax") return fix_shares(node);
     const NodeId activation = absorbed(id);
     need(activation < 0 ? node.outputs[0] : job_.node(activation).outputs[0], job_.rule(node));
+  }
+
+  /// Shares of one: signal processors know no other grid, and ONNX Runtime's QLinearSoftmax, which
+  /// it also makes of Q/DQ, overflows on finer ones and cuts off what is no power of two.
+  void fix_shares(const Node& node) {
+    ValuePlan value{.kind = ValuePlan::Kind::Fixed, .spec = activation_spec(job_.rule(node))};
+    const double steps = std::exp2(value.spec.bits);
+    value.fixed = {.min = 0, .max = (steps - 1) / steps};
+    plan_.values[name(node.outputs[0])] = std::move(value);
   }
 
   void place_mover(NodeId id) {

@@ -191,5 +191,18 @@ TEST(Targets, AscendLeavesNarrowConvolutions) {
   EXPECT_FALSE(make_plan(net.model, config).nodes[0].reason.empty());
 }
 
+TEST(Targets, SharesOfDspHaveAGridOfShares) {
+  testing::Network net;
+  net.conv("x", "a").then("Softmax", {"a"}, "s").conv("s", "b").output("b");
+  QuantConfig config;
+  config.target = "dsp";
+  const QuantPlan plan = net.plan(config);
+  const ValuePlan& shares = plan.values.at("s");
+  ASSERT_EQ(shares.kind, Kind::Fixed);
+  const QuantParams grid = choose_params(shares.spec, {shares.fixed});
+  EXPECT_EQ(grid.scale, std::vector<float>{1.0F / 256});
+  EXPECT_EQ(grid.zero_point, std::vector<std::int32_t>{0});
+}
+
 }  // namespace
 }  // namespace quench
