@@ -10,6 +10,7 @@
 #include <exception>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "exec/engine/torch.h"
 #if defined(__x86_64__)
@@ -27,11 +28,12 @@ void relax() {
 #endif
 }
 
-/// Waits until the number differs from `old`: awake for some 25 us, about what it takes to wake a
-/// thread.
+/// Waits until the number differs from `old`: awake for some 100 us, twice what it takes to wake a
+/// thread. Threads that fall asleep sooner, after every small imbalance, are woken for every piece
+/// of work once a neighbour has put them out of step.
 template <typename T>
 T wait_for_change(const std::atomic<T>& number, T old) {
-  constexpr int kSpins = 1000;
+  constexpr int kSpins = 4000;
   for (int i = 0; i < kSpins; ++i) {
     const T now = number.load(std::memory_order_acquire);
     if (now != old) return now;
@@ -41,8 +43,13 @@ T wait_for_change(const std::atomic<T>& number, T old) {
   return number.load(std::memory_order_acquire);
 }
 
+/// A piece of work is cut into parts, one for each thread, which a thread must claim before it runs
+/// them. Whoever comes late, because it slept or the system gave its core to another process, finds
+/// its part taken by the thread that called: nobody waits for a thread that has not begun.
 class Team {
  public:
+  explicit Team(int most) : claims_(static_cast<std::size_t>(most)) {}
+
   /// OpenMP may give fewer threads than were asked for.
   void set_size(int size) { size_ = size; }
   std::int64_t size() const { return size_; }
@@ -52,37 +59,72 @@ class Team {
     end_ = end;
     chunk_ = (end - begin + parts - 1) / parts;
     work_ = work;
-    left_.store(size_ - 1, std::memory_order_relaxed);
-    call();
+    done_.store(0, std::memory_order_relaxed);
+    call(static_cast<std::uint32_t>(parts));
     run_part(0);
-    for (int left = left_.load(std::memory_order_acquire); left != 0;) {
-      left = wait_for_change(left_, left);
+    const int own = run_unclaimed(epoch_, static_cast<std::uint32_t>(parts), 1);
+    const int others = static_cast<int>(parts) - 1 - own;
+    for (int done = done_.load(std::memory_order_acquire); done != others;) {
+      done = wait_for_change(done_, done);
     }
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
   void follow(int index) {
     for (std::uint32_t seen = 0;;) {
-      seen = wait_for_change(calls_, seen);
-      if (closed_) return;
-      run_part(index);
-      left_.fetch_sub(1, std::memory_order_acq_rel);
-      left_.notify_one();
+      (void)wait_for_change(calls_, seen);
+      const std::uint64_t call = call_.load(std::memory_order_acquire);
+      seen = static_cast<std::uint32_t>(call >> kEpochShift);
+      const auto parts = static_cast<std::uint32_t>(call);
+      if (parts == kClosed) return;
+      const int ran = run_unclaimed(seen, parts, static_cast<std::uint32_t>(index));
+      if (ran == 0) continue;
+      done_.fetch_add(ran, std::memory_order_acq_rel);
+      done_.notify_one();
     }
   }
 
-  void close() {
-    closed_ = true;
-    call();
-  }
+  void close() { call(kClosed); }
 
  private:
-  void call() {
-    calls_.fetch_add(1, std::memory_order_seq_cst);
+  static constexpr int kEpochShift = 32;
+  static constexpr std::uint32_t kClosed = ~0U;
+
+  /// The last call in which a part was claimed.
+  struct alignas(64) Claim {
+    std::atomic<std::uint32_t> epoch{0};
+  };
+
+  void call(std::uint32_t parts) {
+    ++epoch_;
+    call_.store((std::uint64_t{epoch_} << kEpochShift) | parts, std::memory_order_release);
+    calls_.store(epoch_, std::memory_order_seq_cst);
     calls_.notify_all();
   }
 
-  void run_part(int index) {
+  /// A thread that comes so late that its call is over finds every part of it claimed, and the
+  /// claims of later calls newer than its own.
+  bool claim(std::uint32_t epoch, std::uint32_t part) {
+    std::atomic<std::uint32_t>& last = claims_[part].epoch;
+    std::uint32_t before = last.load(std::memory_order_relaxed);
+    const bool is_free = static_cast<std::int32_t>(epoch - before) > 0;
+    return is_free && last.compare_exchange_strong(before, epoch, std::memory_order_acq_rel);
+  }
+
+  /// Runs what nobody has begun, `first` first: each thread keeps the data of its own part in its
+  /// caches from call to call. The caller has run part 0.
+  int run_unclaimed(std::uint32_t epoch, std::uint32_t parts, std::uint32_t first) {
+    int ran = 0;
+    for (std::uint32_t i = 0; i + 1 < parts; ++i) {
+      const std::uint32_t part = 1 + (first - 1 + i) % (parts - 1);
+      if (!claim(epoch, part)) continue;
+      run_part(part);
+      ++ran;
+    }
+    return ran;
+  }
+
+  void run_part(std::int64_t index) {
     const std::int64_t begin = begin_ + index * chunk_;
     if (begin >= end_) return;
     try {
@@ -93,12 +135,14 @@ class Team {
     }
   }
 
-  alignas(64) std::atomic<std::uint32_t> calls_{0};
+  alignas(64) std::atomic<std::uint32_t> calls_{0};  ///< the newest call, which threads wait for
+  std::atomic<std::uint64_t> call_{0};               ///< the same with the number of its parts
   std::int64_t begin_ = 0, end_ = 0, chunk_ = 0;
   Work work_ = nullptr;
-  bool closed_ = false;
-  alignas(64) std::atomic<int> left_{0};
+  alignas(64) std::atomic<int> done_{0};  ///< parts of this call that other threads have run
   alignas(64) int size_ = 1;
+  std::uint32_t epoch_ = 0;
+  std::vector<Claim> claims_;
   std::mutex error_mutex_;
   std::exception_ptr error_;
 };
@@ -131,7 +175,7 @@ void run_as_team(c10::function_ref<void()> work) {
   const int threads = omp_get_max_threads();
   if (threads == 1 || current != nullptr || omp_in_parallel() != 0) return work();
   std::exception_ptr error;
-  Team team;
+  Team team(threads);
 #pragma omp parallel num_threads(threads)
   {
     if (omp_get_thread_num() != 0) {
