@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 BINARY = pathlib.Path(os.environ["QUENCH_BINARY"])
+SOURCE = pathlib.Path(os.environ["QUENCH_SOURCE"])
 PROGRAM = str(BINARY / "quench")
 IMAGES = 20
 CODES = {"<f4": "f", "<i8": "q", "<i4": "i", "|u1": "B"}

@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 
+#include "quant/weight_loops.h"
 #include "quench/error.h"
 
 namespace quench::quant {
@@ -31,6 +32,34 @@ double relative(const Tensor& real, const Tensor& other) {
     signal += std::pow(static_cast<double>(a[i]), 2);
   }
   return std::sqrt(noise_power / signal);
+}
+
+// Copies of the loop for newer processors must not fuse products and sums: scales of weights would
+// depend on the machine. This file is compiled for every x86, which has no fused products.
+TEST(Weight, SumsAreTheSameOnEveryProcessor) {
+  const Tensor weight = noise({64}, 0.1F);
+  const float* values = weight.data<float>().data();
+  std::vector<std::int8_t> integers;
+  for (const float value : weight.data<float>()) {
+    integers.push_back(static_cast<std::int8_t>(std::nearbyint(value / 0.037F)));
+  }
+  const Moments sums = moments_of(values, integers.data(), 64, 0.037F, 0);
+  double errors = 0;
+  double cross = 0;
+  for (int lane = 0; lane < 16; ++lane) {
+    float lane_errors = 0;
+    float lane_cross = 0;
+    for (std::size_t i = static_cast<std::size_t>(lane); i < integers.size(); i += 16) {
+      const auto step = static_cast<float>(integers[i]);
+      const float error = values[i] - 0.037F * step;
+      lane_errors += error * error;
+      lane_cross += values[i] * step;
+    }
+    errors += static_cast<double>(lane_errors);
+    cross += static_cast<double>(lane_cross);
+  }
+  EXPECT_EQ(sums.errors, errors);
+  EXPECT_EQ(sums.cross, cross);
 }
 
 TEST(Weight, ErrorHalvesWithEveryBit) {
