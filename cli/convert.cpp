@@ -10,8 +10,10 @@
 
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/convert_words.h"
 #include "cli/errors.h"
 #include "cli/parse.h"
+#include "cli/quantize_report.h"
 #include "cli/table.h"
 #include "quench/nearest.h"
 #include "quench/quantize.h"
@@ -39,7 +41,11 @@ const std::vector<Choice>& choices() {
        {"ONNX"},
        {"TF", "TFLITE", "CAFFE", "MINDIR", "PYTORCH", "MSLITE", "OM"},
        "only ONNX models are read"},
-      {"inputDataFormat", "Layout of 4-D inputs", {"NCHW"}, layouts, "inputs keep their layout"},
+      {"inputDataFormat",
+       "Layout of 4-D inputs and of their BIN files",
+       {"NCHW"},
+       layouts,
+       "inputs keep their layout; BIN files are read as NHWC where the flag is left out"},
       {"outputDataFormat", "Layout of 4-D outputs", {"NCHW"}, layouts, "outputs keep their layout"},
       {"inputDataType",
        "Type of the inputs",
@@ -153,27 +159,76 @@ QuantizeOptions options_of(const ConvertFlags& flags) {
   const std::string target = target_of(flags);
   if (!target.empty()) base.config.target = target;
   base.input_shapes = parse_input_shapes(flags.shapes);
+  if (flags.words.at("inputDataFormat") == "NCHW") base.data.bin_layout = BinLayout::Input;
   return flags.config.empty() ? base : read_config(flags.config, base);
+}
+
+/// Mixed bits are few only in a packed file, as converter_lite's are only in its own encoding.
+std::string out_path(const ConvertFlags& flags, const QuantizeOptions& options) {
+  if (std::filesystem::path(flags.out).has_extension()) return flags.out;
+  const bool mixed = options.type == QuantType::Weight && options.weight.bits == 0;
+  return flags.out + (mixed ? ".qnch" : ".onnx");
+}
+
+/// Reads and writes; what there is to report is the size.
+QuantizeReport copy_model(const std::string& from, const std::string& to,
+                          const QuantizeOptions& options) {
+  Model model = load(from);
+  set_input_shapes(model, options.input_shapes);
+  save(model, to);
+  QuantizeReport report;
+  report.bytes_before = inspect(from).bytes_on_disk;
+  report.bytes_after = inspect(to).bytes_on_disk;
+  report.warnings = options.notes;
+  return report;
+}
+
+void tell(const ConvertFlags& flags, const QuantizeOptions& options, const std::string& out,
+          const QuantizeReport& report) {
+  const bool quantised = options.type != QuantType::None;
+  if (flags.common.json) {
+    Json json = {{"model", flags.model}, {"out", out}, {"quantised", quantised}};
+    json.update(quantised ? to_json(report)
+                          : Json{{"bytes_before", report.bytes_before},
+                                 {"bytes_after", report.bytes_after},
+                                 {"warnings", report.warnings}});
+    return print_json(json);
+  }
+  if (quantised) {
+    print_report(report);
+    print("\n");
+  } else {
+    print("not quantised: no configuration file names a quant_type\n");
+  }
+  print(fmt::format("{}: {} from {}\n", out, human_bytes(report.bytes_after),
+                    human_bytes(report.bytes_before)));
+  print("CONVERT RESULT SUCCESS:0\n");
 }
 
 int run_convert(const ConvertFlags& flags) {
   check_flags(flags);
   const QuantizeOptions options = options_of(flags);
-  const std::string out =
-      std::filesystem::path(flags.out).has_extension() ? flags.out : flags.out + ".onnx";
+  const std::string out = out_path(flags, options);
   ProgressBar bar;
-  const Context context = make_context(flags.common, bar);
-  if (options.type == QuantType::None) {
-    Model model = load(flags.model);
-    set_input_shapes(model, options.input_shapes);
-    save(model, out);
-    for (const std::string& note : options.notes) context.warn(note);
-  } else {
-    const QuantizeReport report = quantize(flags.model, out, options, context);
-    bar.clear();
-    for (const std::string& warning : report.warnings) context.warn(warning);
+  Context context = make_context(flags.common, bar);
+  if (context.log) {
+    context.log = [log = context.log](LogLevel level, std::string_view line) {
+      log(level, in_converter_words(line));
+    };
   }
-  print("CONVERT RESULT SUCCESS:0\n");
+  QuantizeReport report;
+  try {
+    report = options.type == QuantType::None ? copy_model(flags.model, out, options)
+                                             : quantize(flags.model, out, options, context);
+  } catch (const Error& error) {
+    throw Error(error.kind(), in_converter_words(error.what()));
+  }
+  bar.clear();
+  for (std::string& warning : report.warnings) {
+    context.warn(warning);
+    warning = in_converter_words(warning);
+  }
+  tell(flags, options, out, report);
   return kOk;
 }
 
@@ -184,7 +239,8 @@ Command setup_convert(CLI::App& root) {
                            "quench convert --fmk=ONNX --modelFile=model.onnx --outputFile=copy");
   auto flags = std::make_shared<ConvertFlags>();
   app->add_option("--modelFile", flags->model, "Model file")->required()->type_name("FILE");
-  app->add_option("--outputFile", flags->out, "Result; .onnx is added where it has no suffix")
+  app->add_option("--outputFile", flags->out,
+                  "Result; .onnx is added where it has no suffix, .qnch for mixed bits")
       ->required()
       ->type_name("FILE");
   app->add_option("--configFile", flags->config, "INI file that says how to quantise")

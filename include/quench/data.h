@@ -41,6 +41,13 @@ struct ImageOptions {
 /// What the files of a folder are; Auto tells it from their names.
 enum class DataKind { Auto, Image, Bin };
 
+/// The layout of raw .bin files for an input with 4 dimensions, which is NCHW.
+enum class BinLayout {
+  Unsaid,  ///< the input's own; NHWC where an INI file says input_type=BIN, as for converter_lite
+  Input,   ///< the input's own
+  Nhwc,
+};
+
 /// What to read. `path` is one path, or `input:path` pairs separated by commas.
 struct DataOptions {
   std::string path;
@@ -48,6 +55,7 @@ struct DataOptions {
   std::int64_t limit = 0;  ///< 0: all
   ImageOptions image;
   DataKind kind = DataKind::Auto;
+  BinLayout bin_layout = BinLayout::Unsaid;
 };
 
 /// One sample: a tensor for each model input, with its batch dimension, which is 1.

@@ -52,6 +52,7 @@ struct QuantizeOptions {
   std::string debug_info_save_path;           ///< folder for tables of every layer's error
   bool store_settings = true;                 ///< in the model's metadata, to be run again
   std::vector<std::string> notes;  ///< of `read_config`: what the file says without effect
+  std::vector<std::string> notes_unless_packed;  ///< likewise, unless the result is a packed file
 };
 
 /// A layer left in float, and why.
@@ -109,8 +110,10 @@ struct FuseOptions {
 /// that there is not, or a chain that is none, is an Error(BadConfig).
 Model prepare_for_quantization(Model model, const FuseOptions& fuse = {});
 
-/// `base` with the settings of a converter_lite INI file laid over it. A section or key that is not
-/// known, or an ill-typed value, is an Error(BadConfig) that opens with "path:line: ".
+/// `base` with the settings of a converter_lite INI file laid over it, and with its defaults where
+/// neither says anything. Every section or key that is not known, and every ill-typed value, is
+/// told in one Error(BadConfig), a line each that opens with "path:line: "; Error(Unsupported)
+/// where the file is right and asks for what is not done.
 QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base = {});
 
 /// The settings as JSON; where they hold for `threads`, the seed and the like is in the Context.

@@ -54,7 +54,10 @@ IniFile IniFile::parse(std::string_view text, std::string path) {
   int number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    if (++number > kMaxLines) file.fail_at(number, "more lines than a configuration may have");
+    if (++number > kMaxLines) {
+      file.complain(number, "more lines than a configuration may have");
+      break;
+    }
     file.add_line(text.substr(0, end), number);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
@@ -66,21 +69,25 @@ void IniFile::add_line(std::string_view raw, int number) {
   std::erase(unquoted, '"');
   const std::string_view line = trim(unquoted);
   if (line.empty() || line.front() == '#') return;
-  if (line.front() == '[' && line.back() == ']' && line.size() >= 2) {
-    const std::string_view name = trim(line.substr(1, line.size() - 2));
-    if (name.empty()) fail_at(number, "a section needs a name between '[' and ']'");
-    current_ = static_cast<std::size_t>(&section_called(name, number) - sections_.data());
-    return;
+  if (line.front() != '[' || line.back() != ']' || line.size() < 2) {
+    return add_entry(line, number);
   }
+  const std::string_view name = trim(line.substr(1, line.size() - 2));
+  if (name.empty()) return complain(number, "a section needs a name between '[' and ']'");
+  current_ = static_cast<std::size_t>(&section_called(name, number) - sections_.data());
+}
+
+void IniFile::add_entry(std::string_view line, int number) {
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos || line.find('=', equals + 1) != std::string_view::npos) {
-    fail_at(number, format("expected 'key=value' or '[section]', got '{}'", line));
+    return complain(number, format("expected 'key=value' or '[section]', got '{}'", line));
   }
   const std::string_view key = trim(line.substr(0, equals));
   const std::string_view value = trim(line.substr(equals + 1));
-  if (key.empty()) fail_at(number, "the name before '=' is missing");
+  if (key.empty()) return complain(number, "the name before '=' is missing");
   if (value.empty()) {
-    fail_at(number, format("'{}' has no value; leave the line out to use the default", key));
+    return complain(number,
+                    format("'{}' has no value; leave the line out to use the default", key));
   }
   if (sections_.empty()) section_called("DEFAULT", number);
   sections_[current_].entries.push_back({std::string(key), std::string(value), number});
@@ -101,47 +108,64 @@ const IniSection* IniFile::find(std::string_view section) const noexcept {
   return nullptr;
 }
 
-void IniFile::expect_keys(const IniSection& section, std::span<const std::string> known) const {
+void IniFile::complain(int line, std::string sentence, ErrorKind kind) {
+  mistakes_.push_back({line, std::move(sentence), kind});
+}
+
+void IniFile::check() const {
+  if (mistakes_.empty()) return;
+  std::vector<Mistake> sorted = mistakes_;
+  std::ranges::stable_sort(sorted, {}, &Mistake::line);
+  std::string text;
+  // What is wrong has to be put right before it counts what is not done.
+  ErrorKind kind = ErrorKind::Unsupported;
+  for (const Mistake& mistake : sorted) {
+    if (mistake.kind != ErrorKind::Unsupported) kind = mistake.kind;
+    text +=
+        format("{}{}:{}: {}", text.empty() ? "" : "\n  ", path_, mistake.line, mistake.sentence);
+  }
+  throw Error(kind, text);
+}
+
+void IniFile::expect_keys(const IniSection& section, std::span<const std::string> known) {
   for (const IniEntry& entry : section.entries) {
     if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
-    fail_at(entry.line, format("[{}] has no key '{}'{}", section.name, entry.key,
-                               did_you_mean(entry.key, known)));
+    complain(entry.line, format("[{}] has no key '{}'{}", section.name, entry.key,
+                                did_you_mean(entry.key, known)));
   }
 }
 
-void IniFile::fail_at(int line, std::string_view sentence) const {
-  fail(ErrorKind::BadConfig, "{}:{}: {}", path_, line, sentence);
-}
-
-std::int64_t IniFile::to_int(const IniEntry& entry, std::int64_t low, std::int64_t high) const {
+std::optional<std::int64_t> IniFile::to_int(const IniEntry& entry, std::int64_t low,
+                                            std::int64_t high) {
   std::int64_t number = 0;
   const char* end = entry.value.data() + entry.value.size();
   const auto parsed = std::from_chars(entry.value.data(), end, number);
-  if (parsed.ec != std::errc{} || parsed.ptr != end || number < low || number > high) {
-    fail_at(entry.line, format("{} must be a whole number from {} to {}, got '{}'", entry.key, low,
-                               high, entry.value));
+  if (parsed.ec == std::errc{} && parsed.ptr == end && number >= low && number <= high) {
+    return number;
   }
-  return number;
+  complain(entry.line, format("{} must be a whole number from {} to {}, got '{}'", entry.key, low,
+                              high, entry.value));
+  return std::nullopt;
 }
 
-bool IniFile::to_bool(const IniEntry& entry) const {
+std::optional<bool> IniFile::to_bool(const IniEntry& entry) {
   std::string lower = entry.value;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   if (lower == "true") return true;
   if (lower == "false") return false;
-  fail_at(entry.line, format("{} must be true or false, got '{}'", entry.key, entry.value));
+  complain(entry.line, format("{} must be true or false, got '{}'", entry.key, entry.value));
+  return std::nullopt;
 }
 
-double IniFile::to_number(const IniEntry& entry) const {
+std::optional<double> IniFile::to_number(const IniEntry& entry) {
   double number = 0;
-  if (!parse_number(entry.value, number)) {
-    fail_at(entry.line, format("{} must be a number, got '{}'", entry.key, entry.value));
-  }
-  return number;
+  if (parse_number(entry.value, number)) return number;
+  complain(entry.line, format("{} must be a number, got '{}'", entry.key, entry.value));
+  return std::nullopt;
 }
 
-std::vector<double> IniFile::to_numbers(const IniEntry& entry) const {
+std::optional<std::vector<double>> IniFile::to_numbers(const IniEntry& entry) {
   const std::string_view text = entry.value;
   const bool bracketed = text.size() >= 3 && text.front() == '[' && text.back() == ']';
   std::string_view rest = bracketed ? text.substr(1, text.size() - 2) : std::string_view{};
@@ -155,21 +179,20 @@ std::vector<double> IniFile::to_numbers(const IniEntry& entry) const {
     if (comma == rest.size()) break;
     rest.remove_prefix(comma + 1);
   }
-  if (!good) {
-    fail_at(entry.line,
-            format("{} must be numbers such as [1.0, 2.0], got '{}'", entry.key, entry.value));
-  }
-  return numbers;
+  if (good) return numbers;
+  complain(entry.line,
+           format("{} must be numbers such as [1.0, 2.0], got '{}'", entry.key, entry.value));
+  return std::nullopt;
 }
 
-std::size_t IniFile::to_choice(const IniEntry& entry, std::span<const std::string> choices) const {
+std::optional<std::size_t> IniFile::to_choice(const IniEntry& entry,
+                                              std::span<const std::string> choices) {
   const auto found = std::find(choices.begin(), choices.end(), entry.value);
-  if (found == choices.end()) {
-    fail_at(entry.line,
-            format("{} must be one of {}, got '{}'{}", entry.key, fmt::join(choices, ", "),
-                   entry.value, did_you_mean(entry.value, choices)));
-  }
-  return static_cast<std::size_t>(found - choices.begin());
+  if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
+  complain(entry.line,
+           format("{} must be one of {}, got '{}'{}", entry.key, fmt::join(choices, ", "),
+                  entry.value, did_you_mean(entry.value, choices)));
+  return std::nullopt;
 }
 
 }  // namespace quench

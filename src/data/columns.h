@@ -14,7 +14,7 @@ namespace quench::data {
 std::unique_ptr<Column> make_image_column(const InputSpec& spec, Folder folder,
                                           const ImageOptions& options, const Context& context);
 /// Raw tensors: each file holds the bytes of the input, or of one row of a fixed batch.
-std::unique_ptr<Column> make_bin_column(const InputSpec& spec, Folder folder);
+std::unique_ptr<Column> make_bin_column(const InputSpec& spec, Folder folder, BinLayout layout);
 /// .npy files of one sample each.
 std::unique_ptr<Column> make_npy_column(const InputSpec& spec, Folder folder);
 /// Records of 3073 bytes: a label, then planes of 32x32 red, green and blue values.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples that are files of their own: images, raw tensors and single arrays.
+#include <cstring>
+
 #include "base/file.h"
 #include "base/format.h"
 #include "base/module.h"
@@ -63,10 +65,29 @@ BinSize bin_size(const InputSpec& spec) {
   return size;
 }
 
+/// The bytes of an NHWC tensor in the order of `shape`, which is NCHW.
+Tensor channels_first(DType dtype, const Shape& shape, std::span<const std::byte> src) {
+  Tensor result = Tensor::zeros(dtype, shape);
+  const auto channels = static_cast<std::size_t>(shape[1]);
+  const auto pixels = static_cast<std::size_t>(shape[2] * shape[3]);
+  const std::size_t item = src.size() / (static_cast<std::size_t>(shape[0]) * channels * pixels);
+  std::byte* dst = result.mutable_bytes().data();
+  for (std::int64_t n = 0; n < shape[0]; ++n) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      const std::size_t image = static_cast<std::size_t>(n) * channels * pixels;
+      for (std::size_t pixel = 0; pixel < pixels; ++pixel, dst += item) {
+        std::memcpy(dst, src.data() + (image + pixel * channels + c) * item, item);
+      }
+    }
+  }
+  return result;
+}
+
 class BinColumn final : public Column {
  public:
-  BinColumn(const InputSpec& spec, Folder folder)
+  BinColumn(const InputSpec& spec, Folder folder, BinLayout layout)
       : spec_(spec), folder_(std::move(folder)), size_(bin_size(spec)) {
+    turned_ = layout == BinLayout::Nhwc && size_.sample.size() == 4;
     labels_ = folder_.labels;
     for (std::size_t i = 0; i < folder_.names.size(); ++i) check_size(i);
     if (rows_ > 1 && !labels_.empty()) {
@@ -88,8 +109,9 @@ class BinColumn final : public Column {
     const std::uint64_t wanted = size_.sample_bytes * static_cast<std::uint64_t>(rows_);
     if (file->bytes().size() != wanted) fail_size(path, file->bytes().size());
     const auto offset = static_cast<std::size_t>(index % rows_) * size_.sample_bytes;
-    return Tensor::view(spec_.dtype, size_.sample,
-                        file->bytes().subspan(offset, size_.sample_bytes), file);
+    const auto bytes = file->bytes().subspan(offset, size_.sample_bytes);
+    if (turned_) return channels_first(spec_.dtype, size_.sample, bytes);
+    return Tensor::view(spec_.dtype, size_.sample, bytes, file);
   }
 
  private:
@@ -110,6 +132,7 @@ class BinColumn final : public Column {
   InputSpec spec_;
   Folder folder_;
   BinSize size_;
+  bool turned_ = false;  ///< files are NHWC
   std::int64_t rows_ = 1;
 };
 
@@ -157,8 +180,8 @@ std::unique_ptr<Column> make_image_column(const InputSpec& spec, Folder folder,
   return std::make_unique<ImageColumn>(spec, std::move(folder), layout, std::move(reader));
 }
 
-std::unique_ptr<Column> make_bin_column(const InputSpec& spec, Folder folder) {
-  return std::make_unique<BinColumn>(spec, std::move(folder));
+std::unique_ptr<Column> make_bin_column(const InputSpec& spec, Folder folder, BinLayout layout) {
+  return std::make_unique<BinColumn>(spec, std::move(folder), layout);
 }
 
 std::unique_ptr<Column> make_npy_column(const InputSpec& spec, Folder folder) {

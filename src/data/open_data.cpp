@@ -41,7 +41,7 @@ std::unique_ptr<Column> open_files(const InputSpec& spec, Folder folder, const O
       return make_cifar_column(spec, folder, opening.options.image);
     case FileKind::Bin:
       warn_unused(folder.path, opening);
-      return make_bin_column(spec, std::move(folder));
+      return make_bin_column(spec, std::move(folder), opening.options.bin_layout);
     case FileKind::Npy:
       warn_unused(folder.path, opening);
       return make_npy_column(spec, std::move(folder));

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantisation settings from converter_lite's INI files.
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/format.h"
-#include "base/ini.h"
+#include "data/data_section.h"
 #include "pipeline/config_keys.h"
+#include "pipeline/config_notes.h"
 #include "quench/quantize.h"
 
 namespace quench {
@@ -34,7 +36,7 @@ Names split_names(std::string_view text) {
 /// Lays the file over the options, one section after the other.
 class ConfigReader {
  public:
-  ConfigReader(const IniFile& file, QuantizeOptions& options) : file_(file), options_(options) {}
+  ConfigReader(IniFile& file, QuantizeOptions& options) : file_(file), options_(options) {}
 
   void read() {
     for (const IniSection& section : file_.sections()) check_section(file_, section);
@@ -45,34 +47,49 @@ class ConfigReader {
     if (const IniSection* mixed = file_.find("mixed_bit_weight_quant_param")) read_mixed(*mixed);
     if (const IniSection* dynamic = file_.find("dynamic_quant_param")) read_dynamic(*dynamic);
     if (const IniSection* transform = file_.find("transform_quant_param")) {
-      read_transform(*transform);
+      if (const IniEntry* mode = transform->find("export_precision_mode")) {
+        (void)file_.to_choice(*mode, Names{"QUANT", "FLOAT32"});
+      }
     }
-    if (file_.find("data_preprocess_param") != nullptr) {
-      options_.data = read_data_section(file_.path());
-    }
-    note_unused_sections();
+    if (const IniSection* data = file_.find(data::kDataSection)) read_data(*data);
+    set_default_method();
+    note_what_has_no_effect(file_, options_);
   }
 
  private:
-  /// The functions below set a field where the section has the key.
+  /// The functions below set a field where the section has the key, rightly.
   void set(const IniSection& section, std::string_view key, bool& field) const {
-    if (const IniEntry* entry = section.find(key)) field = file_.to_bool(*entry);
+    if (const IniEntry* entry = section.find(key)) field = file_.to_bool(*entry).value_or(field);
   }
   template <typename Number>
   void set(const IniSection& section, std::string_view key, Number& field, const Range& range) {
     if (const IniEntry* entry = section.find(key)) {
-      field = static_cast<Number>(file_.to_int(*entry, static_cast<std::int64_t>(range.min),
-                                               static_cast<std::int64_t>(range.max)));
+      field = static_cast<Number>(file_
+                                      .to_int(*entry, static_cast<std::int64_t>(range.min),
+                                              static_cast<std::int64_t>(range.max))
+                                      .value_or(field));
+    }
+  }
+  /// The place of the key's value among the words; nothing where it is left out or wrong.
+  std::optional<std::size_t> choice(const IniSection& section, std::string_view key,
+                                    const Names& words) const {
+    const IniEntry* entry = section.find(key);
+    return entry == nullptr ? std::nullopt : file_.to_choice(*entry, words);
+  }
+
+  void read_own(const IniSection& section) {
+    if (const IniEntry* entry = section.find("settings_file")) read_settings_of(*entry);
+    if (const auto layout = choice(section, "bin_format", {"NCHW", "NHWC"})) {
+      options_.data.bin_layout = *layout == 0 ? BinLayout::Input : BinLayout::Nhwc;
     }
   }
 
   /// Settings of ours under the keys of converter_lite; a relative path starts at this file.
-  void read_own(const IniSection& section) {
-    const IniEntry* entry = section.find("settings_file");
-    if (entry == nullptr) return;
+  void read_settings_of(const IniEntry& entry) {
+    own_settings_ = true;
     const auto folder = std::filesystem::path(file_.path()).parent_path();
     std::vector<std::string> notes = std::move(options_.notes);
-    options_ = read_settings((folder / entry->value).string());
+    options_ = read_settings((folder / entry.value).string());
     options_.notes = std::move(notes);
   }
 
@@ -89,44 +106,50 @@ class ConfigReader {
       options_.debug_info_save_path = path->value;
     }
     set(section, "enable_encode", options_.weight.enable_encode);
+    note_encoding(section.find("enable_encode"));
     check_bits(section);
-    note(section.find("workspace"), "no temporary files are written");
+  }
+
+  void note_encoding(const IniEntry* entry) {
+    if (entry == nullptr || options_.type != QuantType::Weight) return;
+    options_.notes_unless_packed.push_back(format(
+        "{}:{}: enable_encode has no effect on an ONNX file, which stores integers plainly; a "
+        "result that ends in .qnch is encoded",
+        file_.path(), entry->line));
   }
 
   void read_type(const IniSection& section) {
-    const IniEntry* type = section.find("quant_type");
-    if (type == nullptr) return;
-    static const Names types = {"FULL_QUANT", "WEIGHT_QUANT", "DYNAMIC_QUANT"};
-    static const std::vector<QuantType> values = {QuantType::Full, QuantType::Weight,
-                                                  QuantType::Dynamic};
-    options_.type = values[file_.to_choice(*type, types)];
+    constexpr std::array kTypes = {QuantType::Full, QuantType::Weight, QuantType::Dynamic};
+    if (const auto type =
+            choice(section, "quant_type", {"FULL_QUANT", "WEIGHT_QUANT", "DYNAMIC_QUANT"})) {
+      options_.type = kTypes[*type];
+    }
   }
 
-  void check_bits(const IniSection& section) const {
+  void check_bits(const IniSection& section) {
     const int bits = options_.weight.bits;
     const IniEntry* entry = section.find("bit_num");
     const bool fixed = options_.type == QuantType::Full || options_.type == QuantType::Dynamic;
     if (entry != nullptr && fixed && bits != 8) {
-      file_.fail_at(entry->line,
-                    format("bit_num must be 8 for {}, got {}",
-                           section.find("quant_type") != nullptr ? section.find("quant_type")->value
-                                                                 : "FULL_QUANT",
-                           bits));
+      file_.complain(
+          entry->line,
+          format("bit_num must be 8 for {}, got {}",
+                 options_.type == QuantType::Full ? "FULL_QUANT" : "DYNAMIC_QUANT", bits));
     }
     const IniEntry* encode = section.find("enable_encode");
     if (encode != nullptr && options_.type == QuantType::Weight && !options_.weight.enable_encode &&
         bits != 8 && bits != 16) {
-      file_.fail_at(encode->line,
-                    format("enable_encode=false needs bit_num 8 or 16: {} bits are stored encoded",
-                           bits == 0 ? "mixed" : std::to_string(bits)));
+      file_.complain(encode->line,
+                     format("enable_encode=false needs bit_num 8 or 16: {} bits are stored encoded",
+                            bits == 0 ? "mixed" : std::to_string(bits)));
     }
   }
 
   void read_full(const IniSection& section) {
-    if (const IniEntry* method = section.find("activation_quant_method")) {
-      static const Names methods = {"MAX_MIN", "KL", "REMOVAL_OUTLIER", "RemovalOutlier"};
-      static const Names observers = {"min_max", "KL", "removal_outlier", "removal_outlier"};
-      options_.config.global.activation_observer = observers[file_.to_choice(*method, methods)];
+    if (const auto method = choice(section, "activation_quant_method",
+                                   {"MAX_MIN", "KL", "REMOVAL_OUTLIER", "RemovalOutlier"})) {
+      constexpr std::array kObservers = {"min_max", "KL", "removal_outlier", "removal_outlier"};
+      options_.config.global.activation_observer = kObservers[*method];
     }
     set(section, "bias_correction", options_.bias_correction);
     if (const IniEntry* channels = section.find("per_channel")) {
@@ -138,96 +161,93 @@ class ConfigReader {
       bool ignored = false;
       set(section, key, ignored);
     }
-    note(section.find("smooth_alpha"), "smoothing is not done");
-    note(section.find("enable_smooth_shift"), "smoothing is not done");
-    note(section.find("enable_all_ops"), "all that the target runs on integers is quantised");
   }
 
   void read_device(const IniEntry& entry) {
     static const Names devices = {"NVGPU", "DSP", "ASCEND", "KIRIN"};
-    static const Names targets = {"tensorrt", "dsp", "ascend", "generic"};
-    const std::size_t index = file_.to_choice(entry, devices);
-    options_.config.target = targets[index];
-    if (devices[index] == "KIRIN") note(&entry, "there is no such target; 'generic' is used");
+    constexpr std::array kTargets = {"tensorrt", "dsp", "ascend", "generic"};
+    const auto index = file_.to_choice(entry, devices);
+    if (!index) return;
+    options_.config.target = kTargets[*index];
+    if (devices[*index] == "KIRIN") note(entry, "there is no such target; 'generic' is used");
   }
 
   void read_weight(const IniSection& section) {
     WeightQuantOptions& weight = options_.weight;
-    if (const IniEntry* strategy = section.find("dequant_strategy")) {
-      (void)file_.to_choice(*strategy, Names{"ON_THE_FLY"});
+    if (choice(section, "dequant_strategy", {"ON_THE_FLY"})) {
       weight.dequant_strategy = DequantStrategy::OnTheFly;
     }
     set(section, "per_channel", weight.per_channel);
     set(section, "bias_correction", weight.bias_correction);
-    if (const IniEntry* strategy = section.find("quant_strategy")) {
-      weight.gptq = file_.to_choice(*strategy, Names{"MAX_MIN", "GPTQ"}) == 1;
+    if (const auto strategy = choice(section, "quant_strategy", {"MAX_MIN", "GPTQ"})) {
+      weight.gptq = *strategy == 1;
       if (!weight.gptq) weight.observer = "min_max";
     }
     set(section, "max_segments", weight.max_segments, {1, 65535});
     bool ignored = false;
     set(section, "update_mindir", ignored);
-    note(section.find("update_mindir"), "no MindIR file is written");
   }
 
   void read_mixed(const IniSection& section) {
     WeightQuantOptions& weight = options_.weight;
     if (const IniEntry* scale = section.find("init_scale")) {
-      weight.init_scale = file_.to_number(*scale);
-      if (weight.init_scale <= 0 || weight.init_scale >= 1) {
-        file_.fail_at(scale->line,
-                      format("init_scale must lie between 0 and 1, got '{}'", scale->value));
+      const double value = file_.to_number(*scale).value_or(weight.init_scale);
+      if (value <= 0 || value >= 1) {
+        file_.complain(scale->line,
+                       format("init_scale must lie between 0 and 1, got '{}'", scale->value));
+      } else {
+        weight.init_scale = value;
       }
     }
     set(section, "auto_tune", weight.auto_tune);
     bool ignored = false;
     set(section, "use_cv_data", ignored);
     set(section, "max_iterations", weight.max_iterations, {40, 65535});
-    note(section.find("use_cv_data"), "there are no built-in images; give calibrate_path");
-    note(section.find("workspace"), "no temporary files are written");
   }
 
   void read_dynamic(const IniSection& section) {
-    if (const IniEntry* strategy = section.find("quant_strategy")) {
-      const bool rows = file_.to_choice(*strategy, Names{"ALWC", "ACWL"}) == 1;
-      options_.dynamic.quant_strategy =
-          rows ? DynamicQuantOptions::Strategy::ACWL : DynamicQuantOptions::Strategy::ALWC;
+    if (const auto strategy = choice(section, "quant_strategy", {"ALWC", "ACWL"})) {
+      options_.dynamic.quant_strategy = *strategy == 1 ? DynamicQuantOptions::Strategy::ACWL
+                                                       : DynamicQuantOptions::Strategy::ALWC;
     }
   }
 
-  void read_transform(const IniSection& section) {
-    const IniEntry* mode = section.find("export_precision_mode");
-    if (mode == nullptr) return;
-    (void)file_.to_choice(*mode, Names{"QUANT", "FLOAT32"});
-    note(mode, "grids that a model brings along are kept");
-  }
-
-  void note_unused_sections() {
-    static const Names used = {"common_quant_param",           "full_quant_param",
-                               "data_preprocess_param",        "weight_quant_param",
-                               "mixed_bit_weight_quant_param", "dynamic_quant_param",
-                               "transform_quant_param",        "quench_param"};
-    for (const IniSection& section : file_.sections()) {
-      if (std::find(used.begin(), used.end(), section.name) != used.end()) continue;
-      options_.notes.push_back(format("{}:{}: [{}] has no effect on an ONNX model", file_.path(),
-                                      section.line, section.name));
+  void read_data(const IniSection& section) {
+    const BinLayout said = options_.data.bin_layout;
+    options_.data = data::read_section(file_, section);
+    const IniEntry* kind = section.find("input_type");
+    if (said != BinLayout::Unsaid) {
+      options_.data.bin_layout = said;
+    } else if (kind != nullptr && options_.data.kind == DataKind::Bin) {
+      options_.notes.push_back(
+          format("{}:{}: BIN files of inputs with 4 dimensions are read as NHWC, as converter_lite "
+                 "reads them; bin_format=NCHW in [quench_param] reads them as NCHW",
+                 file_.path(), kind->line));
     }
   }
 
-  void note(const IniEntry* entry, std::string_view why) {
-    if (entry == nullptr) return;
+  /// converter_lite's default, where neither the file nor what it is laid over names a method.
+  void set_default_method() {
+    std::optional<std::string>& method = options_.config.global.activation_observer;
+    if (options_.type == QuantType::Full && !own_settings_ && !method) method = "min_max";
+  }
+
+  void note(const IniEntry& entry, std::string_view why) {
     options_.notes.push_back(
-        format("{}:{}: {} has no effect: {}", file_.path(), entry->line, entry->key, why));
+        format("{}:{}: {} has no effect: {}", file_.path(), entry.line, entry.key, why));
   }
 
-  const IniFile& file_;
+  IniFile& file_;
   QuantizeOptions& options_;
+  bool own_settings_ = false;  ///< the file goes with settings of ours
 };
 
 }  // namespace
 
 QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base) {
-  const IniFile file = IniFile::read(ini_path);
+  IniFile file = IniFile::read(ini_path);
   ConfigReader(file, base).read();
+  file.check();
   return base;
 }
 

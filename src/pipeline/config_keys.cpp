@@ -82,14 +82,14 @@ const std::vector<KnownSection>& known_sections() {
       {"ge_session_options", {}},
       {"ge_graph_options", {}},
       {"graph_kernel_param", {}},
-      {"quench_param", {"settings_file"}},
+      {"quench_param", {"settings_file", "bin_format"}},
   };
   return sections;
 }
 
 }  // namespace
 
-void check_section(const IniFile& file, const IniSection& section) {
+void check_section(IniFile& file, const IniSection& section) {
   Names names;
   for (const KnownSection& known : known_sections()) {
     if (known.name == section.name) {
@@ -98,8 +98,8 @@ void check_section(const IniFile& file, const IniSection& section) {
     }
     names.push_back(known.name);
   }
-  file.fail_at(section.line, format("there is no section [{}]{}", section.name,
-                                    did_you_mean(section.name, names)));
+  file.complain(section.line, format("there is no section [{}]{}", section.name,
+                                     did_you_mean(section.name, names)));
 }
 
 }  // namespace quench

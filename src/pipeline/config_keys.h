@@ -6,8 +6,8 @@
 
 namespace quench {
 
-/// Throws Error(BadConfig) with file and line, and the nearest name, unless the section and each of
-/// its keys are known. [data_preprocess_param] is left to the data room.
-void check_section(const IniFile& file, const IniSection& section);
+/// Complains of a section or key that is not known, with the nearest name. [data_preprocess_param]
+/// is left to the data room.
+void check_section(IniFile& file, const IniSection& section);
 
 }  // namespace quench

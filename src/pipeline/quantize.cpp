@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
+#include "formats/registry.h"
 #include "pipeline/advice.h"
 #include "pipeline/batchnorm_check.h"
 #include "pipeline/debug_info.h"
@@ -123,6 +124,24 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
   return report;
 }
 
+/// ONNX has integers of 4, 8 and 16 bits only: says so where weights need much less.
+void warn_of_wasted_bits(const std::string& out_path, QuantizeReport& report) {
+  constexpr double kWorthSaying = 1.05;
+  double elements = 0;
+  double needed = 0;
+  double stored = 0;
+  for (const WeightChoice& choice : report.weights) {
+    elements += static_cast<double>(choice.elements);
+    needed += static_cast<double>(choice.elements) * choice.bits;
+    stored += 8 * static_cast<double>(choice.bytes);
+  }
+  if (stored <= kWorthSaying * needed || elements == 0) return;
+  report.warnings.push_back(format(
+      "{} takes {:.1f} bits a weight for {:.1f}, because ONNX has integers of 4, 8 and 16 bits "
+      "only; a result that ends in {}, or `quench pack`, takes no more than there are",
+      out_path, stored / elements, needed / elements, packed_format().extension));
+}
+
 /// Runs a job that changes its model in place, then compares the two files.
 QuantizeReport with_tables(decltype(quantize) job, const std::string& model_path,
                            const std::string& out_path, const QuantizeOptions& options,
@@ -136,11 +155,18 @@ QuantizeReport with_tables(decltype(quantize) job, const std::string& model_path
 }  // namespace
 
 QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
-                        const QuantizeOptions& options, const Context& context) {
+                        const QuantizeOptions& given, const Context& context) {
+  QuantizeOptions options = given;
+  const bool packed = out_path.ends_with(packed_format().extension);
+  if (!packed) {
+    options.notes.insert(options.notes.end(), given.notes_unless_packed.begin(),
+                         given.notes_unless_packed.end());
+  }
   QuantizeReport report;
   switch (options.type) {
     case QuantType::Weight:
       report = with_tables(quantize_weights, model_path, out_path, options, context);
+      if (options.weight.bits == 0 && !packed) warn_of_wasted_bits(out_path, report);
       break;
     case QuantType::Dynamic:
       report = with_tables(quantize_dynamic, model_path, out_path, options, context);

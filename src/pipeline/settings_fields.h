@@ -35,6 +35,7 @@ void list_fields(Visitor& visit, DataOptions& data) {
   visit("path", data.path);
   visit("limit", data.limit);
   visit.word("kind", data.kind, Words{"auto", "image", "bin"});
+  visit.word("bin_layout", data.bin_layout, Words{"unsaid", "input", "NHWC"});
   visit("image", data.image);
 }
 

@@ -93,7 +93,7 @@ QuantizeReport quantize_weights(const std::string& model_path, const std::string
   write_items(model, items, moments, context, report);
   quantize_bodies(model, options, context, report);
   note_choices(model, report.weights);
-  save(model, out_path);
+  save(model, out_path, {.encode = options.weight.enable_encode});
   samples.judge(model, report);
   report.bytes_after = bytes_on_disk(out_path, model);
   report.seconds = std::chrono::duration<double>(Clock::now() - began).count();

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """quench convert, which takes converter_lite's command lines."""
 import json
+import struct
 import unittest
 
 import harness
@@ -18,9 +19,12 @@ class ConvertTest(harness.CliTest):
         return "--configFile=c.cfg"
 
     def test_plain_conversion_adds_the_suffix(self):
-        self.assertEqual(self.convert(out="plain").stdout, DONE)
+        result = self.convert(out="plain").stdout
+        self.assertTrue(result.endswith(DONE), result)
+        self.assertIn("not quantised", result)
+        self.assertIn("plain.onnx: ", result)
         self.assertTrue((self.dir / "plain.onnx").exists())
-        self.assertEqual(self.convert(out="named.onnx").stdout, DONE)
+        self.convert(out="named.onnx")
         self.assertTrue((self.dir / "named.onnx").exists())
 
     def test_supported_words_are_taken(self):
@@ -76,13 +80,101 @@ class ConvertTest(harness.CliTest):
         self.assertIn("c.cfg:2: ", self.convert(flag, out="refused", expect=3).stderr)
         self.assertFalse((self.dir / "refused.onnx").exists())
 
+    def test_all_config_mistakes_are_told_at_once(self):
+        flag = self.write_config("[common_quant_param]\nquant_typ=FULL_QUANT\nbit_num=99\n"
+                                 "[ful_quant_param]\n[data_preprocess_param]\n"
+                                 "calibrate_size=none\n")
+        error = self.convert(flag, out="refused", expect=3).stderr
+        for line in (2, 3, 4, 6):
+            self.assertIn(f"c.cfg:{line}: ", error)
+
+    def test_messages_name_keys_and_not_flags(self):
+        def error(text, code):
+            return self.convert(self.write_config(text), out="refused", expect=code).stderr
+        common = "[common_quant_param]\nquant_type="
+        needs_data = error(common + "FULL_QUANT\n", 2)
+        self.assertIn("give calibrate_path", needs_data)
+        self.assertNotIn("--data", needs_data)
+        self.assertIn("calibrate_path", error(
+            common + "WEIGHT_QUANT\nbit_num=4\nmin_quant_weight_channel=0\n"
+            "[weight_quant_param]\nquant_strategy=GPTQ\n", 2))
+        # What has no key is said to be a flag of another command.
+        self.assertIn("--stats of quench quantize", needs_data)
+
+    def test_json(self):
+        common = "[common_quant_param]\nquant_type=WEIGHT_QUANT\nmin_quant_weight_channel=0\n"
+        result = json.loads(self.convert(self.write_config(common), "--json", out="j").stdout)
+        self.assertEqual(result["out"], "j.onnx")
+        self.assertTrue(result["quantised"])
+        self.assertGreater(len(result["weights"]), 0)
+        self.assertEqual(result["bytes_after"], (self.dir / "j.onnx").stat().st_size)
+        result = json.loads(self.convert("--json", out="k").stdout)
+        self.assertFalse(result["quantised"])
+        self.assertEqual(result["bytes_after"], (self.dir / "k.onnx").stat().st_size)
+
+    def test_mixed_bits_are_smaller_than_eight(self):
+        common = ("[common_quant_param]\nquant_type=WEIGHT_QUANT\nmin_quant_weight_channel=0\n"
+                  "bit_num={}\n")
+        model = harness.SOURCE / "examples" / "data" / "fashion.onnx"
+        self.convert(self.write_config(common.format(8)), model=model, out="eight")
+        mixed = self.write_config(common.format(0))
+        self.convert(mixed, model=model, out="mixed")
+        self.assertLess((self.dir / "mixed.qnch").stat().st_size,
+                        (self.dir / "eight.onnx").stat().st_size)
+        told = self.convert(mixed, model=model, out="mixed.onnx")
+        self.assertRegex(told.stderr, r"mixed\.onnx takes [\d.]+ bits .* ends in \.qnch")
+
+    def test_encoding_counts_in_packed_files(self):
+        common = ("[common_quant_param]\nquant_type=WEIGHT_QUANT\nmin_quant_weight_channel=0\n"
+                  "enable_encode={}\n")
+        model = harness.SOURCE / "examples" / "data" / "fashion.onnx"
+        encoded = self.convert(self.write_config(common.format("true")), model=model,
+                               out="encoded.qnch")
+        self.convert(self.write_config(common.format("false")), model=model, out="plain.qnch")
+        self.assertLess((self.dir / "encoded.qnch").stat().st_size,
+                        (self.dir / "plain.qnch").stat().st_size)
+        self.assertNotIn("enable_encode", encoded.stderr)
+        told = self.convert(self.write_config(common.format("true")), out="onnx").stderr
+        self.assertIn("c.cfg:4: enable_encode has no effect", told)
+
+    def test_raw_files_are_nhwc_unless_told(self):
+        shape, values = harness.read_npy(self.dir / "images.npy")
+        size = shape[1] * shape[2] * shape[3]
+        for name, order in (("nchw", range(size)),
+                            ("nhwc", [c * 64 + i for i in range(64) for c in range(3)])):
+            (self.dir / name).mkdir()
+            for at in range(10):
+                pixels = [values[at * size + i] for i in order]
+                (self.dir / name / f"{at}.bin").write_bytes(struct.pack(f"<{size}f", *pixels))
+        config = ("[common_quant_param]\nquant_type=FULL_QUANT\n[data_preprocess_param]\n"
+                  "calibrate_path=x:{}\ncalibrate_size=10\ninput_type=BIN\n")
+
+        def made(folder, *flags):
+            self.convert(self.write_config(config.format(folder)), *flags, out="bins")
+            return self.tensors("bins.onnx")
+        expected = made("nchw", "--inputDataFormat=NCHW")
+        self.assertEqual(made("nhwc"), expected)
+        self.assertNotEqual(made("nchw"), expected)
+
+    def tensors(self, name):
+        """The bytes of a model without its settings, which name paths."""
+        data = (self.dir / name).read_bytes()
+        return data[:data.index(b"quench.version")]
+
+    def test_dynamic_shapes_are_refused(self):
+        for line in ("dynamic_batch_size=1,2", "input_shape=x:[-1,3,8,8]", "input_format=NHWC"):
+            flag = self.write_config(f"[ascend_context]\n{line}\n")
+            self.assertIn("c.cfg:2: ", self.convert(flag, out="refused", expect=4).stderr)
+
     def test_full_quantisation(self):
         config = ("[common_quant_param]\nquant_type=FULL_QUANT\n{}[full_quant_param]\n"
                   "activation_quant_method=MAX_MIN\n[data_preprocess_param]\n"
                   "calibrate_path=x:images.npy\ncalibrate_size=10\n[ascend_context]\n"
                   "input_format=NCHW\n")
         result = self.convert(self.write_config(config.format("")), out="int8")
-        self.assertEqual(result.stdout, DONE)
+        self.assertTrue(result.stdout.endswith(DONE), result.stdout)
+        self.assertRegex(result.stdout, r"nodes on integers +[1-9]")
+        self.assertRegex(result.stdout, r"int8\.onnx: [\d.]+ kB from [\d.]+ kB")
         self.assertIn("[ascend_context]", result.stderr)
         self.assertIn(b"QuantizeLinear", (self.dir / "int8.onnx").read_bytes())
         words = ["quantize", "model.onnx", "-o", "q.onnx", "--config", "c.cfg"]
@@ -99,7 +191,9 @@ class ConvertTest(harness.CliTest):
 
     def test_config_without_quant_type_only_converts(self):
         flag = self.write_config("[full_quant_param]\nper_channel=true\n")
-        self.assertEqual(self.convert(flag, out="unquantised").stdout, DONE)
+        result = self.convert(flag, out="unquantised")
+        self.assertTrue(result.stdout.endswith(DONE), result.stdout)
+        self.assertIn("c.cfg:1: [full_quant_param] has no effect", result.stderr)
         self.assertNotIn(b"QuantizeLinear", (self.dir / "unquantised.onnx").read_bytes())
 
 

@@ -48,6 +48,7 @@ TEST(DataSection, DefaultsAreThoseOfConverterLite) {
   const auto path = folder.write("c.cfg", "[data_preprocess_param]\ninput_type=BIN\n");
   const DataOptions options = read_data_section(path);
   EXPECT_EQ(options.kind, DataKind::Bin);
+  EXPECT_EQ(options.bin_layout, BinLayout::Nhwc);
   EXPECT_EQ(options.image.color, ColorOrder::Bgr);
   EXPECT_EQ(options.limit, 0);
   EXPECT_FALSE(options.image.resize);
@@ -80,21 +81,32 @@ TEST(DataSection, MistakesAreFoundWithFileAndLine) {
 }
 
 TEST(Ini, GrammarOfConverterLite) {
-  const IniFile file = IniFile::parse(
+  IniFile file = IniFile::parse(
       "a = \"1\"\r\n# note\n[ s ]\nb=2\nb=3\n[t]\n[s]\nc=TRUE\nd=0.5\ne=yes\n", "f.ini");
   EXPECT_EQ(file.find("DEFAULT")->find("a")->value, "1");
   ASSERT_NE(file.find("s"), nullptr);
   EXPECT_EQ(file.find("s")->find("b")->value, "3");
   EXPECT_EQ(file.find("s")->find("b")->line, 5);
-  EXPECT_TRUE(file.to_bool(*file.find("s")->find("c")));
+  EXPECT_EQ(file.to_bool(*file.find("s")->find("c")), true);
   EXPECT_EQ(file.to_number(*file.find("s")->find("d")), 0.5);
   EXPECT_EQ(file.find("s")->find("z"), nullptr);
   EXPECT_EQ(file.find("u"), nullptr);
   EXPECT_TRUE(file.find("t")->entries.empty());
-  const auto wrong = [&] { file.to_bool(*file.find("s")->find("e")); };
-  expect_contains(error_of(ErrorKind::BadConfig, wrong), {"f.ini:10: ", "'yes'"});
-  expect_contains(error_of(ErrorKind::BadConfig, [&] { IniFile::parse("[]\n", "g.ini"); }),
+  EXPECT_NO_THROW(file.check());
+  EXPECT_EQ(file.to_bool(*file.find("s")->find("e")), std::nullopt);
+  expect_contains(error_of(ErrorKind::BadConfig, [&] { file.check(); }), {"f.ini:10: ", "'yes'"});
+  expect_contains(error_of(ErrorKind::BadConfig, [&] { IniFile::parse("[]\n", "g.ini").check(); }),
                   {"g.ini:1: "});
+}
+
+TEST(Ini, AllMistakesAreToldInTheOrderOfLines) {
+  IniFile file = IniFile::parse("[s]\nb=x\nonly a word\na=9\n", "f.ini");
+  EXPECT_FALSE(file.to_int(*file.find("s")->find("a"), 0, 5));
+  EXPECT_FALSE(file.to_number(*file.find("s")->find("b")));
+  EXPECT_EQ(error_of(ErrorKind::BadConfig, [&] { file.check(); }),
+            "f.ini:2: b must be a number, got 'x'\n"
+            "  f.ini:3: expected 'key=value' or '[section]', got 'only a word'\n"
+            "  f.ini:4: a must be a whole number from 0 to 5, got '9'");
 }
 
 }  // namespace

@@ -68,6 +68,21 @@ TEST(BinSource, FilesOfAFixedBatchGiveItsRows) {
   EXPECT_EQ(source->read(3).name, "b.bin#1");
 }
 
+TEST(BinSource, NhwcFilesAreTurnedToTheInputsLayout) {
+  const TempFolder folder;
+  folder.write("d/a.bin", bytes_of<std::int16_t>({1, 10, 2, 20, 3, 30}));
+  DataOptions options;
+  options.path = folder.path("d");
+  const std::vector<Value> inputs = {input("x", DType::Int16, {-1, 2, 1, 3})};
+  const auto first = [&] { return open_data(options, inputs)->read(0).inputs.at("x"); };
+  EXPECT_EQ(first(), Tensor::of<std::int16_t>({1, 2, 1, 3}, {1, 10, 2, 20, 3, 30}));
+  options.bin_layout = BinLayout::Nhwc;
+  EXPECT_EQ(first(), Tensor::of<std::int16_t>({1, 2, 1, 3}, {1, 2, 3, 10, 20, 30}));
+  const std::vector<Value> flat = {input("x", DType::Int16, {-1, 2, 3})};
+  EXPECT_EQ(open_data(options, flat)->read(0).inputs.at("x"),
+            Tensor::of<std::int16_t>({1, 2, 3}, {1, 10, 2, 20, 3, 30}));
+}
+
 TEST(BinSource, OpenDimensionsAreRefused) {
   const TempFolder folder;
   folder.write("d/a.bin", "1234");

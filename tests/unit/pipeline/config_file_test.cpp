@@ -41,7 +41,43 @@ input_type=BIN
   EXPECT_EQ(options.data.path, "x:images");
   EXPECT_EQ(options.data.limit, 7);
   EXPECT_EQ(options.data.kind, DataKind::Bin);
-  EXPECT_TRUE(options.notes.empty());
+  EXPECT_EQ(options.data.bin_layout, BinLayout::Nhwc);
+  ASSERT_EQ(options.notes.size(), 2U);
+  expect_contains(options.notes[0], {"c.cfg:16: ", "NHWC", "bin_format"});
+  expect_contains(options.notes[1], {"c.cfg:7: ", "enable_encode"});
+}
+
+TEST(ConfigFile, MethodLeftOutIsConverterLites) {
+  const TempFolder folder;
+  const auto observer = [&](const std::string& text, const QuantizeOptions& base = {}) {
+    return read_config(folder.write("c.cfg", text), base).config.global.activation_observer;
+  };
+  const std::string full = "[common_quant_param]\nquant_type=FULL_QUANT\n";
+  EXPECT_EQ(observer(full), "min_max");
+  EXPECT_EQ(observer("[full_quant_param]\nper_channel=true\n"), "min_max");
+  EXPECT_EQ(observer("[common_quant_param]\nquant_type=WEIGHT_QUANT\n"), std::nullopt);
+  QuantizeOptions base;
+  base.config.global.activation_observer = "KL";
+  EXPECT_EQ(observer(full, base), "KL");
+  // Settings of ours that the file goes with say it themselves.
+  folder.write("s.json", "{}");
+  EXPECT_EQ(observer("[quench_param]\nsettings_file=s.json\n" + full), std::nullopt);
+}
+
+TEST(ConfigFile, LayoutOfRawFilesCanBeSaid) {
+  const TempFolder folder;
+  const std::string data = "[data_preprocess_param]\ninput_type=BIN\n";
+  const auto with = [&](const std::string& own, BinLayout said = BinLayout::Unsaid) {
+    QuantizeOptions base;
+    base.data.bin_layout = said;
+    return read_config(folder.write("c.cfg", own + data), base);
+  };
+  EXPECT_EQ(with("").data.bin_layout, BinLayout::Nhwc);
+  for (const QuantizeOptions& said :
+       {with("[quench_param]\nbin_format=NCHW\n"), with("", BinLayout::Input)}) {
+    EXPECT_EQ(said.data.bin_layout, BinLayout::Input);
+    EXPECT_TRUE(said.notes.empty());
+  }
 }
 
 TEST(ConfigFile, WhatIsLeftOutKeepsTheBase) {
@@ -84,14 +120,67 @@ TEST(ConfigFile, WhatHasNoEffectIsNoted) {
   const auto path = folder.write("c.cfg", R"([ascend_context]
 input_format=NCHW
 [common_quant_param]
+quant_type=WEIGHT_QUANT
 workspace=somewhere
+enable_encode=true
 [weight_quant_param]
 dequant_strategy=ON_THE_FLY
+max_segments=2
+bias_correction=true
+[full_quant_param]
+per_channel=false
 )");
   const QuantizeOptions options = read_config(path);
-  ASSERT_EQ(options.notes.size(), 2U);
-  expect_contains(options.notes[0], {"c.cfg:4: ", "workspace"});
-  expect_contains(options.notes[1], {"c.cfg:1: ", "[ascend_context]"});
+  ASSERT_EQ(options.notes.size(), 6U);
+  expect_contains(options.notes[0], {"c.cfg:1: ", "[ascend_context]"});
+  expect_contains(options.notes[1], {"c.cfg:5: ", "workspace"});
+  expect_contains(options.notes[2], {"c.cfg:8: ", "dequant_strategy"});
+  expect_contains(options.notes[3], {"c.cfg:9: ", "max_segments"});
+  expect_contains(options.notes[4], {"c.cfg:10: ", "bias_correction"});
+  expect_contains(options.notes[5], {"c.cfg:11: ", "[full_quant_param]", "FULL_QUANT"});
+  ASSERT_EQ(options.notes_unless_packed.size(), 1U);
+  expect_contains(options.notes_unless_packed[0], {"c.cfg:6: ", "enable_encode", ".qnch"});
+}
+
+TEST(ConfigFile, NothingIsNotedOfWhatCounts) {
+  const TempFolder folder;
+  const auto notes = [&](const std::string& text) {
+    return read_config(folder.write("c.cfg", "[common_quant_param]\nquant_type=" + text)).notes;
+  };
+  EXPECT_TRUE(notes("WEIGHT_QUANT\nbit_num=4\n[weight_quant_param]\nbias_correction=true\n"
+                    "max_segments=1\n")
+                  .empty());
+  EXPECT_TRUE(notes("FULL_QUANT\n[full_quant_param]\nper_channel=true\n").empty());
+  const auto dsp = notes("FULL_QUANT\n[full_quant_param]\nper_channel=true\ntarget_device=DSP\n");
+  ASSERT_EQ(dsp.size(), 1U);
+  expect_contains(dsp[0], {"c.cfg:4: ", "per_channel"});
+}
+
+TEST(ConfigFile, WhatWouldChangeTheModelIsRefused) {
+  const TempFolder folder;
+  for (const char* line : {"dynamic_batch_size=1,2,4", "dynamic_dims=[1~4]", "input_format=NHWC",
+                           "input_shape=x:[-1,3,8,8]", "output_type=FP16"}) {
+    const auto path = folder.write("c.cfg", std::string("[ascend_context]\n") + line + "\n");
+    expect_contains(error_of(ErrorKind::Unsupported, [&] { read_config(path); }),
+                    {"c.cfg:2: ", line, "not supported"});
+  }
+}
+
+TEST(ConfigFile, AllMistakesAreToldAtOnce) {
+  const TempFolder folder;
+  const auto path = folder.write("c.cfg", R"([common_quant_param]
+quant_type=FULL_QUAN
+bit_num=20
+[ful_quant_param]
+[data_preprocess_param]
+calibrate_sise=3
+resize_width=8
+[ascend_context]
+dynamic_dims=[1],[2]
+)");
+  const std::string error = error_of(ErrorKind::BadConfig, [&] { read_config(path); });
+  expect_contains(error, {"c.cfg:2: quant_type", "c.cfg:3: bit_num", "c.cfg:4: there is no",
+                          "c.cfg:6: ", "c.cfg:7: resize_width", "c.cfg:9: dynamic_dims"});
 }
 
 TEST(ConfigFile, ReadsEveryKeyOfWeightQuantisation) {
@@ -125,7 +214,6 @@ max_iterations=50
   EXPECT_DOUBLE_EQ(weight.init_scale, 0.1);
   EXPECT_TRUE(weight.auto_tune);
   EXPECT_EQ(weight.max_iterations, 50);
-  EXPECT_TRUE(options.notes.empty());
 }
 
 TEST(ConfigFile, ReadsDynamicQuantisation) {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a configuration file says without effect here, and what it asks for that is not done.
+#pragma once
+
+#include "base/ini.h"
+#include "quench/quantize.h"
+
+namespace quench {
+
+/// Adds a note with file and line for every section and key that changes nothing, given the options
+/// that were read from the file; complains of what would change the model and is not done.
+void note_what_has_no_effect(IniFile& file, QuantizeOptions& options);
+
+}  // namespace quench
