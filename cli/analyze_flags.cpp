@@ -19,10 +19,12 @@ void add_quantize_flags(CLI::App& app, AnalyzeFlags& flags) {
       ->type_name("NAME");
   app.add_option("--weight-observer", flags.weight, "How weight ranges are chosen")
       ->type_name("NAME");
-  app.add_option("--weight-bits", flags.weight_bits, "Bits of weights; 8 unless told")
+  with_default(app.add_option("--weight-bits", flags.weight_bits, "Bits of weights"),
+               QuantSpec{}.bits)
       ->check(CLI::Range(2, 16))
       ->type_name("N");
-  app.add_option("--activation-bits", flags.activation_bits, "Bits of activations")
+  with_default(app.add_option("--activation-bits", flags.activation_bits, "Bits of activations"),
+               QuantSpec{}.bits)
       ->check(CLI::Range(2, 16))
       ->type_name("N");
   app.add_option("--skip-node", flags.skip_nodes, "Names of nodes to leave in float")

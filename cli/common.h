@@ -2,6 +2,8 @@
 // Flags that mean the same in every verb, and the Context they make.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/App.hpp>
 #include <cstdint>
 
@@ -27,6 +29,13 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, Work work);
 
 /// Adds --dequant; `value` must outlive the parsing.
 void add_dequant_flag(CLI::App& app, Dequantize& value);
+
+/// Shows in the help what holds where the flag is left out: `value` is the default itself, so that
+/// the two cannot differ.
+template <typename T>
+CLI::Option* with_default(CLI::Option* option, const T& value) {
+  return option->default_str(fmt::format("{}", value));
+}
 
 /// A sub-command whose help ends with an example that a test runs.
 CLI::App* add_verb(CLI::App& root, const char* name, const char* summary, const char* example);

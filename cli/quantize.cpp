@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/errors.h"
+#include "cli/flag_scopes.h"
 #include "cli/quantize_extras.h"
 #include "cli/quantize_flags.h"
 #include "cli/quantize_report.h"
@@ -13,11 +14,12 @@
 namespace quench::cli {
 namespace {
 
-int run_quantize(const QuantizeFlags& flags, const QuantizeExtras& extras,
+int run_quantize(const CLI::App& app, const QuantizeFlags& flags, const QuantizeExtras& extras,
                  const std::string& report_path) {
   ProgressBar bar;
   const Context context = make_context(flags.common, bar);
   QuantizeOptions options = options_of(flags);
+  refuse_idle_flags(app, options);
   if (!extras.debug_info.empty()) options.debug_info_save_path = extras.debug_info;
   if (!extras.target_metric.empty()) {
     return quantize_to_target(flags.model, flags.out, options, extras, context);
@@ -51,7 +53,8 @@ Command setup_quantize(CLI::App& root) {
   add_quantize_flags(*app, *flags);
   add_extra_flags(*app, *extras);
   app->add_option("--report-json", *report, "Write the report as JSON too")->type_name("FILE");
-  return {app, [flags, extras, report] { return run_quantize(*flags, *extras, *report); }};
+  return {app,
+          [app, flags, extras, report] { return run_quantize(*app, *flags, *extras, *report); }};
 }
 
 }  // namespace quench::cli

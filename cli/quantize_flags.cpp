@@ -63,9 +63,9 @@ CLI::Option* add_list(CLI::App& app, const char* name, std::vector<std::string>&
   return app.add_option(name, list, help)->allow_extra_args(false)->type_name("LIST");
 }
 
-void add_count(CLI::App& app, const char* name, std::optional<std::int64_t>& count,
-               const char* help) {
-  app.add_option(name, count, help)->check(CLI::NonNegativeNumber)->type_name("N");
+CLI::Option* add_count(CLI::App& app, const char* name, std::optional<std::int64_t>& count,
+                       const char* help) {
+  return app.add_option(name, count, help)->check(CLI::NonNegativeNumber)->type_name("N");
 }
 
 void add_sides(CLI::App& app, Sides& sides, const std::pair<const char*, const char*>& on,
@@ -122,13 +122,18 @@ void add_shared_flags(CLI::App& app, QuantizeFlags& flags, const char* out_help)
   app.add_option("--shape", flags.shapes, "Shape of an input, as x=1,3,224,224")
       ->allow_extra_args(false)
       ->type_name("NAME=DIMS");
-  app.add_option("--target", flags.target, "Runtime that will run it (see quench list targets)")
+  const QuantizeOptions defaults;
+  with_default(app.add_option("--target", flags.target,
+                              "Runtime that will run it (see quench list targets)"),
+               defaults.config.target)
       ->type_name("NAME");
   add_rule_flags(app, flags);
-  app.add_option("--batch", flags.batch, "Samples a run")
+  with_default(app.add_option("--batch", flags.batch, "Samples a run"), defaults.batch)
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}))
       ->type_name("N");
-  add_count(app, "--held-out", flags.held_out, "Most samples to keep apart, to judge by; 16");
+  with_default(
+      add_count(app, "--held-out", flags.held_out, "Most samples to keep apart, to judge by"),
+      defaults.held_out);
   add_data_flags(app, flags.data);
   add_common_flags(app, flags.common, Work::Runs);
 }
@@ -143,17 +148,23 @@ void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
   app.add_option("--weight-observer", flags.weight, "How weight ranges are chosen")
       ->type_name("NAME");
   const CLI::Range bits(2, 16);
-  app.add_option("--activation-bits", flags.activation_bits,
-                 "Bits of activations; 8. More than 8 are computed in float between exact rounding")
+  const QuantizeOptions defaults;
+  const auto add = [&](const char* name, auto& field, const auto& value, const char* help) {
+    return with_default(app.add_option(name, field, help), value);
+  };
+  add("--activation-bits", flags.activation_bits, QuantSpec{}.bits,
+      "Bits of activations. More than 8 are computed in float between exact rounding")
       ->check(bits)
       ->type_name("N");
-  app.add_option("--weight-bits", flags.weight_bits, "Bits of weights; 8")
+  add("--weight-bits", flags.weight_bits, QuantSpec{}.bits, "Bits of weights")
       ->check(bits)
       ->type_name("N");
-  app.add_option("--hist-percent", flags.hist_percent, "Share of values that observer hist keeps")
+  add("--hist-percent", flags.hist_percent, defaults.config.hist_percent,
+      "Share of values that observer hist keeps")
       ->check(CLI::Range(0.5, 1.0))
       ->type_name("X");
-  app.add_option("--bins", flags.bins, "Least bins of the histogram that KL and hist look at")
+  add("--bins", flags.bins, defaults.config.bins,
+      "Least bins of the histogram that KL and hist look at")
       ->check(CLI::Range(16, 4096))
       ->type_name("N");
   app.add_option("--isa", flags.isa,
@@ -164,8 +175,9 @@ void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
             {"--per-layer", "One grid a weight"});
   add_tuning_flags(app, flags);
   add_weight_flags(app, flags.weights);
-  add_count(app, "--correction-samples", flags.correction_samples,
-            "Samples that biases are corrected by; 32");
+  with_default(add_count(app, "--correction-samples", flags.correction_samples,
+                         "Samples that biases are corrected by"),
+               defaults.correction_samples);
   app.add_option("--format", flags.format, "qdq or qoperator")
       ->check(CLI::IsMember({"qdq", "qoperator"}))
       ->type_name("NAME");

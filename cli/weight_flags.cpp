@@ -7,15 +7,19 @@
 #include <CLI/Validators.hpp>
 #include <algorithm>
 
+#include "cli/common.h"
 #include "cli/table.h"
 
 namespace quench::cli {
 
 void add_weight_flags(CLI::App& app, WeightFlags& flags) {
-  app.add_option("--type", flags.type, "full (default), weight or dynamic")
+  const WeightQuantOptions defaults;
+  with_default(app.add_option("--type", flags.type, "full, weight or dynamic"), "full")
       ->check(CLI::IsMember({"full", "weight", "dynamic"}))
       ->type_name("NAME");
-  app.add_option("--bits", flags.bits, "Bits of a weight, 1 to 16; 0: mixed, chosen by layer")
+  with_default(
+      app.add_option("--bits", flags.bits, "Bits of a weight, 1 to 16; 0: mixed, chosen by layer"),
+      defaults.bits)
       ->check(CLI::Range(0, 16))
       ->type_name("N");
   app.add_option("--group-size", flags.group_size,
@@ -23,18 +27,23 @@ void add_weight_flags(CLI::App& app, WeightFlags& flags) {
       ->type_name("N");
   app.add_flag("--symmetric", flags.symmetric, "Grids of weights without a zero point");
   app.add_flag("--gptq", flags.gptq, "Round weights by what the layers' inputs look like: --data");
-  app.add_option("--init-scale", flags.init_scale,
-                 "Mixed bits: the size, as the relative error of fixed bits that take as much")
+  with_default(
+      app.add_option("--init-scale", flags.init_scale,
+                     "Mixed bits: the size, as the relative error of fixed bits that take as much"),
+      defaults.init_scale)
       ->type_name("X");
   app.add_flag("--auto-tune", flags.auto_tune,
                "Mixed bits: the smallest model that keeps --target-cosine");
-  app.add_option("--target-cosine", flags.target_cosine, "Of the outputs, for --auto-tune")
+  with_default(
+      app.add_option("--target-cosine", flags.target_cosine, "Of the outputs, for --auto-tune"),
+      defaults.cosine_target)
       ->type_name("X");
   app.add_option("--target-size", flags.target_size,
                  "Mixed bits: the share of the float weights to fit in, as 0.15")
       ->type_name("X");
-  app.add_option("--strategy", flags.strategy,
-                 "Dynamic: ALWC (weights by channel) or ACWL (activations by row)")
+  with_default(app.add_option("--strategy", flags.strategy,
+                              "Dynamic: ALWC (weights by channel) or ACWL (activations by row)"),
+               "ALWC")
       ->check(CLI::IsMember({"ALWC", "ACWL"}))
       ->type_name("NAME");
 }

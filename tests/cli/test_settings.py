@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings: in the report and in the model, and run again from either."""
 import json
+import re
 import unittest
 
 import harness
@@ -12,6 +13,11 @@ class SettingsTest(harness.CliTest):
 
     def bytes_of(self, name):
         return (self.dir / name).read_bytes()
+
+    def help_defaults(self, verb):
+        """Flags and the defaults that their help shows."""
+        text = self.run_quench(verb, "--help").stdout.replace("--shape NAME=DIMS", "")
+        return dict(re.findall(r"^ +(--[a-z-]+) [A-Z]+(?::.*?)?=(\S+)", text, re.MULTILINE))
 
     def settings(self, *words):
         return self.run_json("quantize", "model.onnx", "-o", "s.onnx", "--data", "images.npy",
@@ -61,6 +67,67 @@ class SettingsTest(harness.CliTest):
         self.assertEqual(config["skip_tensor_list"], ["scores"])
         self.assertEqual(config["quantizable_op_type"], ["Conv", "Gemm"])
         self.assertEqual(config["isa"], "vnni")
+
+    def test_flags_that_would_change_nothing_are_refused(self):
+        weight = ["--type", "weight"]
+        mixed = [*weight, "--bits", "0"]
+        table = [
+            (["--bits", "4"], "--type weight"), (["--group-size", "32"], "--type weight"),
+            (["--gptq"], "--type weight"), (["--symmetric"], "--type weight"),
+            (["--strategy", "ALWC"], "--type dynamic"),
+            (["--target-size", "0.2"], "--type weight --bits 0"),
+            (["--auto-tune"], "--type weight --bits 0"),
+            (["--per-channel", "--target", "dsp"], "for targets that scale channels"),
+            (["--correction-samples", "8", "--no-bias-correction"], "with bias correction"),
+            ([*weight, "--activation-bits", "7"], "--type full"),
+            ([*weight, "--format", "qdq"], "--type full"),
+            ([*weight, "--equalize", "always"], "--type full"),
+            ([*weight, "--auto-tune"], "--type weight --bits 0"),
+            ([*mixed, "--target-cosine", "0.9"], "--auto-tune"),
+            ([*mixed, "--target-size", "0.2", "--init-scale", "0.1"], "without --auto-tune"),
+            (["--type", "dynamic", "--weight-bits", "4"], "--type full and --type weight"),
+        ]
+        for words, scope in table:
+            with self.subTest(words):
+                error = self.quantize("no.onnx", "--data", "images.npy", *words, expect=2).stderr
+                self.assertIn("would change nothing", error)
+                self.assertIn(scope, error)
+        self.assertFalse((self.dir / "no.onnx").exists())
+        # The kind of quantisation may come from a file.
+        (self.dir / "w.cfg").write_text("[common_quant_param]\nquant_type=WEIGHT_QUANT\n"
+                                        "min_quant_weight_channel=0\n", encoding="utf-8")
+        self.quantize("four.onnx", "--config", "w.cfg", "--bits", "4")
+        self.quantize("no.onnx", "--config", "w.cfg", "--equalize", "always", expect=2)
+
+    def test_help_shows_the_defaults_that_hold(self):
+        shown = self.help_defaults("quantize")
+        made = self.settings()
+        config, weight = made["config"], made["weight"]
+        held = {"--batch": made["batch"], "--held-out": made["held_out"],
+                "--correction-samples": made["correction_samples"], "--target": config["target"],
+                "--hist-percent": config["hist_percent"], "--bins": config["bins"],
+                "--type": made["type"], "--bits": weight["bits"],
+                "--init-scale": weight["init_scale"], "--target-cosine": weight["cosine_target"],
+                "--strategy": made["dynamic"]["quant_strategy"],
+                "--bias-correction": made["correction"]}
+        for flag, value in held.items():
+            self.assertEqual(shown[flag], str(value), flag)
+        unchecked = set(shown) - set(held) - {"--activation-bits", "--weight-bits"}
+        self.assertEqual(unchecked, set(), "defaults that this test should compare")
+
+    def test_guide_states_the_defaults_of_the_help(self):
+        """Rows of the guide's tables that state a default: `N unless told otherwise` and the like."""
+        shown = self.help_defaults("quantize")
+        checked = 0
+        for page in ("quantize", "weights"):
+            text = (harness.SOURCE / "docs" / "guide" / f"{page}.md").read_text(encoding="utf-8")
+            for cell, meaning in re.findall(r"^\| (`--[^|]*) \| (.*) \|$", text, re.MULTILINE):
+                stated = re.findall(r"`?([\w.]+)`? unless told otherwise", meaning)
+                flags = [flag for flag in re.findall(r"--[a-z-]+", cell) if flag in shown]
+                for flag in flags if stated else []:
+                    self.assertEqual(stated, [shown[flag]] * len(stated), f"{page}: {flag}")
+                    checked += 1
+        self.assertGreaterEqual(checked, 6)
 
     def test_flags_override_settings(self):
         self.quantize("kl.onnx", "--data", "images.npy", "--activation-observer", "KL")
