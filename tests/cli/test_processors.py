@@ -13,15 +13,17 @@ PROCESSORS = ("Haswell", "Nehalem")
 
 @unittest.skipIf(QEMU is None, "qemu-x86_64 is not there (Debian: qemu-user)")
 class ProcessorsTest(harness.CliTest):
-    def check(self, *words, model="model.onnx", processors=PROCESSORS):
-        def made(*before):
-            subprocess.run([*before, harness.PROGRAM, "quantize", model, "-o", "made.onnx",
-                            *words, "--quiet"], cwd=self.dir, check=True, capture_output=True)
-            return (self.dir / "made.onnx").read_bytes()
-        native = made()
-        for processor in processors:
+    def made(self, *words, processor=None, model="model.onnx"):
+        before = [QEMU, "-cpu", processor] if processor else []
+        subprocess.run([*before, harness.PROGRAM, "quantize", model, "-o", "made.onnx", *words,
+                        "--quiet"], cwd=self.dir, check=True, capture_output=True)
+        return (self.dir / "made.onnx").read_bytes()
+
+    def check(self, *words, model="model.onnx"):
+        native = self.made(*words, model=model)
+        for processor in PROCESSORS:
             with self.subTest(words=words, processor=processor):
-                self.assertEqual(made(QEMU, "-cpu", processor), native)
+                self.assertEqual(self.made(*words, processor=processor, model=model), native)
 
     def test_weights(self):
         model = harness.SOURCE / "examples" / "data" / "fashion.onnx"
@@ -33,6 +35,19 @@ class ProcessorsTest(harness.CliTest):
     def test_dynamic(self):
         for strategy in ("ALWC", "ACWL"):
             self.check("--type", "dynamic", "--strategy", strategy)
+
+    def test_one_file_of_statistics(self):
+        self.run_quench("calibrate", "model.onnx", "-o", "a.stats", "--data", "images.npy")
+        for words in ([], ["--activation-observer", "KL"]):
+            self.check("--stats", "a.stats", *words)
+
+    def test_full_quantisation_is_nearly_the_same(self):
+        """Activations differ in their last bits, and so do scales and biases: the guide says so."""
+        words = ["--data", "images.npy"]
+        (self.dir / "native.onnx").write_bytes(self.made(*words))
+        self.made(*words, processor="Haswell")
+        near = self.run_json("eval", "made.onnx", "--reference", "native.onnx", *words)
+        self.assertGreater(near["sqnr"], 45)
 
 
 if __name__ == "__main__":
