@@ -16,6 +16,8 @@ namespace {
 // No real configuration comes near these.
 constexpr std::uint64_t kMaxBytes = 1U << 20U;
 constexpr int kMaxLines = 9999;
+/// A file that is no configuration at all is wrong in every line.
+constexpr std::size_t kMostTold = 20;
 
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
@@ -119,11 +121,14 @@ void IniFile::check() const {
   std::string text;
   // What is wrong has to be put right before it counts what is not done.
   ErrorKind kind = ErrorKind::Unsupported;
+  std::size_t told = 0;
   for (const Mistake& mistake : sorted) {
     if (mistake.kind != ErrorKind::Unsupported) kind = mistake.kind;
+    if (++told > kMostTold) continue;
     text +=
         format("{}{}:{}: {}", text.empty() ? "" : "\n  ", path_, mistake.line, mistake.sentence);
   }
+  if (told > kMostTold) text += format("\n  and {} more", told - kMostTold);
   throw Error(kind, text);
 }
 
