@@ -87,7 +87,7 @@ class BinColumn final : public Column {
  public:
   BinColumn(const InputSpec& spec, Folder folder, BinLayout layout)
       : spec_(spec), folder_(std::move(folder)), size_(bin_size(spec)) {
-    turned_ = layout == BinLayout::Nhwc && size_.sample.size() == 4;
+    transposed_ = layout == BinLayout::Nhwc && size_.sample.size() == 4;
     labels_ = folder_.labels;
     for (std::size_t i = 0; i < folder_.names.size(); ++i) check_size(i);
     if (rows_ > 1 && !labels_.empty()) {
@@ -110,7 +110,7 @@ class BinColumn final : public Column {
     if (file->bytes().size() != wanted) fail_size(path, file->bytes().size());
     const auto offset = static_cast<std::size_t>(index % rows_) * size_.sample_bytes;
     const auto bytes = file->bytes().subspan(offset, size_.sample_bytes);
-    if (turned_) return channels_first(spec_.dtype, size_.sample, bytes);
+    if (transposed_) return channels_first(spec_.dtype, size_.sample, bytes);
     return Tensor::view(spec_.dtype, size_.sample, bytes, file);
   }
 
@@ -132,7 +132,7 @@ class BinColumn final : public Column {
   InputSpec spec_;
   Folder folder_;
   BinSize size_;
-  bool turned_ = false;  ///< files are NHWC
+  bool transposed_ = false;  ///< files are NHWC
   std::int64_t rows_ = 1;
 };
 

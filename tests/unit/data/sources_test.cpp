@@ -68,7 +68,7 @@ TEST(BinSource, FilesOfAFixedBatchGiveItsRows) {
   EXPECT_EQ(source->read(3).name, "b.bin#1");
 }
 
-TEST(BinSource, NhwcFilesAreTurnedToTheInputsLayout) {
+TEST(BinSource, NhwcFilesAreTransposedToTheInputsLayout) {
   const TempFolder folder;
   folder.write("d/a.bin", bytes_of<std::int16_t>({1, 10, 2, 20, 3, 30}));
   DataOptions options;
