@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -241,6 +242,34 @@ TEST(Session, GivesATapThatIsConstant) {
   Session told(b.model, {.taps = taps, .on_sample = [&](const TapSample&) { ++seen; }});
   told.run(feeds);
   EXPECT_EQ(seen, 2);
+}
+
+/// Small variances beside large means, in whichever order a convolution leaves its channels.
+TEST(Session, NormalisesNearlyConstantChannels) {
+  Builder b;
+  b.input("x", testing::dims({1, 16, 14, 14}));
+  std::vector<float> one(16 * 16, 0.0F);
+  for (std::size_t i = 0; i < 16; ++i) one[17 * i] = 1.0F;
+  b.numbers("w", {16, 16, 1, 1}, one).numbers("scale", {16}, std::vector<float>(16, 1.0F));
+  b.numbers("shift", {16}, std::vector<float>(16, 0.0F));
+  b.node("Conv", {"x", "w"}, {"c"});
+  b.node("InstanceNormalization", {"c", "scale", "shift"}, {"y"});
+  b.output("y");
+  std::vector<float> values = random_values(16 * 196, 3);
+  for (float& value : values) value = 1.5F + 0.0005F * value;
+  Session session(b.model);
+  const Tensor y = session.run({{"x", Tensor::of<float>({1, 16, 14, 14}, values)}}).at("y");
+  for (std::size_t c = 0; c < 16; ++c) {
+    double sum = 0;
+    double squares = 0;
+    for (std::size_t i = 0; i < 196; ++i) sum += static_cast<double>(values[196 * c + i]);
+    for (std::size_t i = 0; i < 196; ++i) {
+      squares += std::pow(static_cast<double>(values[196 * c + i]) - sum / 196, 2);
+    }
+    const double wanted =
+        (static_cast<double>(values[196 * c]) - sum / 196) / std::sqrt(squares / 196 + 1e-5);
+    EXPECT_NEAR(y.data<float>()[196 * c], wanted, 3e-4);
+  }
 }
 
 }  // namespace

@@ -45,12 +45,16 @@ Kernel make_batch_norm(const OpContext& context) {
   };
 }
 
+/// With channels last, libtorch's group_norm takes variances from sums of squares, and little is
+/// left of small ones beside large means.
+at::Tensor in_rows(const at::Tensor& x) { return x.contiguous(); }
+
 Kernel make_instance_norm(const OpContext& context) {
   return [epsilon = context.node.get_float("epsilon", 1e-5F)](Call& call) {
     const at::Tensor& x = call.in(0);
     if (x.numel() == 0) return call.set(0, x);
     // One group a channel: libtorch's instance_norm refuses a single element, this does not.
-    call.set(0, at::group_norm(x, x.size(1), call.in(1), call.in(2), epsilon));
+    call.set(0, at::group_norm(in_rows(x), x.size(1), call.in(1), call.in(2), epsilon));
   };
 }
 
@@ -67,7 +71,7 @@ Kernel make_group_norm(const OpContext& context) {
       scale = scale.repeat_interleave(x.size(1) / groups);
       bias = bias.repeat_interleave(x.size(1) / groups);
     }
-    call.set(0, at::group_norm(x, groups, scale, bias, epsilon));
+    call.set(0, at::group_norm(in_rows(x), groups, scale, bias, epsilon));
   };
 }
 
