@@ -122,32 +122,31 @@ ValueId WeightWriter::gather_beside(const plan::WeightSite& site, ValueId table,
   return output;
 }
 
+// Without DequantizeLinear: ONNX Runtime moves that of computed rows through what reads them, with
+// a QuantizeLinear of its own behind it, which makes uint8 of int8 where there is no zero point
+// and, in operator version 21, fails where there is one.
 void WeightWriter::gather_integers(const plan::WeightSite& site, const Stored& stored) {
   const ValueId result = node_at(site.node).outputs[0];
   const std::string name = graph_[result].name;
   const ValueId integers = graph_.add_fresh(name + "_integers");
-  if (stored.axis < 0) {
-    std::vector<ValueId> inputs = {integers, stored.scale};
-    if (stored.zero_point != kNoValue) inputs.push_back(stored.zero_point);
-    after_[site.node].push_back(make("DequantizeLinear", std::move(inputs), result));
-  } else {
-    const auto to_float = [&](ValueId from) {
-      const ValueId output = graph_.add_fresh(graph_[from].name + "_float");
-      Node cast = make("Cast", {from}, output);
-      cast.set("to", static_cast<std::int64_t>(DType::Float32));
-      after_[site.node].push_back(std::move(cast));
-      return output;
-    };
-    ValueId steps = to_float(integers);
-    if (stored.zero_point != kNoValue) {
-      const ValueId zero = to_float(gather_beside(site, stored.zero_point, "zero_point"));
-      const ValueId moved = graph_.add_fresh(name + "_moved");
-      after_[site.node].push_back(make("Sub", {steps, zero}, moved));
-      steps = moved;
-    }
-    const ValueId scale = gather_beside(site, stored.scale, "scale");
-    after_[site.node].push_back(make("Mul", {steps, scale}, result));
+  const bool by_row = stored.axis >= 0;
+  const auto to_float = [&](ValueId from) {
+    const ValueId output = graph_.add_fresh(graph_[from].name + "_float");
+    Node cast = make("Cast", {from}, output);
+    cast.set("to", static_cast<std::int64_t>(DType::Float32));
+    after_[site.node].push_back(std::move(cast));
+    return output;
+  };
+  ValueId steps = to_float(integers);
+  if (stored.zero_point != kNoValue) {
+    const ValueId zero =
+        to_float(by_row ? gather_beside(site, stored.zero_point, "zero_point") : stored.zero_point);
+    const ValueId moved = graph_.add_fresh(name + "_moved");
+    after_[site.node].push_back(make("Sub", {steps, zero}, moved));
+    steps = moved;
   }
+  const ValueId scale = by_row ? gather_beside(site, stored.scale, "scale") : stored.scale;
+  after_[site.node].push_back(make("Mul", {steps, scale}, result));
   Node& gather = node_at(site.node);
   gather.inputs[0] = stored.integers;
   gather.outputs[0] = integers;

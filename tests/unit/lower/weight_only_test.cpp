@@ -98,6 +98,22 @@ TEST(WeightOnly, EmbeddingsAreGatheredAsIntegers) {
   EXPECT_EQ(net.id("table"), kNoValue);
 }
 
+TEST(WeightOnly, RowsOnOneGridAreNotDequantisedByOneNode) {
+  Builder net;
+  net.input("i", testing::dims({5}), DType::Int64).constant("table", ramp({10, 4}));
+  net.node("Gather", {"table", "i"}, {"y"});
+  net.output("y");
+  infer_types(net.model);
+  WeightWriter writer(net.model);
+  writer.replace(plan::find_weights(net.graph(), {}).sites,
+                 quant::quantize_weight(*net.graph().constant(net.id("table")),
+                                        {.bits = 8, .symmetric = true}, 1));
+  writer.finish();
+  EXPECT_EQ(net.text(),
+            "Gather(table_quantized,i)->y_integers Cast(y_integers)->y_integers_float "
+            "Mul(y_integers_float,table_scale)->y");
+}
+
 TEST(WeightOnly, FourBitTablesAreDequantisedFirst) {
   Builder net;
   net.input("i", testing::dims({5}), DType::Int64).constant("table", ramp({10, 4}));
