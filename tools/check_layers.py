@@ -13,7 +13,8 @@ ROOMS = [
 ]
 # The room that each public header belongs to.
 PUBLIC_HEADERS = {
-    "error": "base", "context": "base", "nearest": "base", "dtype": "tensor", "tensor": "tensor", "node": "ir",
+    "error": "base", "context": "base", "nearest": "base", "files": "base",
+    "jobs": "pipeline", "dtype": "tensor", "tensor": "tensor", "node": "ir",
     "graph": "ir", "model": "ir", "data": "data", "session": "exec", "metrics": "metrics",
     "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "statistics": "observe", "lower": "lower",
     "evaluate": "pipeline", "quantize": "pipeline", "ptq": "pipeline",

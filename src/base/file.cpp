@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// POSIX files behind mapped reading and atomic writing.
+// POSIX files behind reading and mapping.
 #include "base/file.h"
 
 #include <fcntl.h>
@@ -8,13 +8,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <utility>
 
 #include "base/format.h"
+#include "quench/files.h"
 
 namespace quench {
 namespace {
@@ -24,64 +25,138 @@ namespace {
   fail(ErrorKind::Io, "cannot {} '{}': {}", verb, path, std::strerror(code));
 }
 
-struct stat status_of(int descriptor, const std::string& path) {
-  struct stat status {};
-  if (::fstat(descriptor, &status) != 0) fail_io("read", path);
-  if (!S_ISREG(status.st_mode)) {
-    fail(ErrorKind::Io, "cannot read '{}': it is not a regular file", path);
-  }
-  return status;
-}
-
-/// Closes a descriptor when the scope ends.
-struct Descriptor {
-  int number;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
+/// A live mapping. They form a list that only grows, so that a signal handler can walk it without a
+/// lock; `begin` is 0 where an entry is free.
+struct Mapping {
+  std::atomic<std::uintptr_t> begin{0};
+  std::size_t size = 0;
+  std::string path;
+  Mapping* next = nullptr;
 };
 
-/// The live mappings by their start: dropping pages of anything else would lose data.
 struct Mappings {
-  std::mutex mutex;
-  std::map<std::uintptr_t, std::size_t> sizes;
+  std::mutex mutex;  ///< of those who change the list
+  std::atomic<Mapping*> first{nullptr};
 };
 
 Mappings& mappings() {
-  static Mappings all;
+  static Mappings& all = *new Mappings;  // a signal may come after everything else has gone
   return all;
 }
 
-bool is_mapped(std::uintptr_t begin, std::uintptr_t end) {
+void note_mapping(std::uintptr_t begin, std::size_t size, const std::string& path) {
   Mappings& all = mappings();
   const std::lock_guard lock(all.mutex);
-  auto after = all.sizes.upper_bound(begin);
-  if (after == all.sizes.begin()) return false;
-  --after;
-  return end <= after->first + after->second;
+  Mapping* entry = all.first;
+  while (entry != nullptr && entry->begin != 0) entry = entry->next;
+  const bool is_new = entry == nullptr;
+  if (is_new) entry = new Mapping;
+  entry->size = size;
+  entry->path = path;
+  entry->begin = begin;
+  if (!is_new) return;
+  entry->next = all.first;
+  all.first = entry;
+}
+
+/// The mapping that holds [begin, end), or null.
+const Mapping* find_mapping(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  for (const Mapping* entry = mappings().first; entry != nullptr; entry = entry->next) {
+    const std::uintptr_t start = entry->begin;
+    if (start != 0 && begin >= start && end <= start + entry->size) return entry;
+  }
+  return nullptr;
+}
+
+void forget_mapping(std::uintptr_t begin) noexcept {
+  const std::lock_guard lock(mappings().mutex);
+  for (Mapping* entry = mappings().first; entry != nullptr; entry = entry->next) {
+    if (entry->begin == begin) entry->begin = 0;
+  }
+}
+
+bool is_mapped(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  const std::lock_guard lock(mappings().mutex);
+  return find_mapping(begin, end) != nullptr;
 }
 
 }  // namespace
 
+ReadFile::ReadFile(std::string path) : path_(std::move(path)) {
+  // O_NONBLOCK: opening a FIFO must not wait for somebody to write to it.
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) fail_io("open", path_);
+  struct stat status {};
+  const bool known = ::fstat(descriptor_, &status) == 0;
+  if (known && S_ISREG(status.st_mode)) {
+    size_ = static_cast<std::uint64_t>(status.st_size);
+    return;
+  }
+  const int code = errno;
+  ::close(descriptor_);
+  errno = code;
+  if (!known) fail_io("read", path_);
+  fail(ErrorKind::Io, "cannot read '{}': it is not a regular file", path_);
+}
+
+ReadFile::~ReadFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+ReadFile::ReadFile(ReadFile&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(other.release()), size_(other.size_) {}
+
+int ReadFile::release() noexcept { return std::exchange(descriptor_, -1); }
+
+void ReadFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t got =
+        ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_io("read", path_);
+    if (got == 0) {
+      fail(ErrorKind::Io,
+           "cannot read '{}': it had {} bytes and has become shorter; run again when nothing "
+           "writes to it",
+           path_, size_);
+    }
+    offset += static_cast<std::uint64_t>(got);
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+  }
+}
+
+std::vector<std::byte> read_bytes(const std::string& path) {
+  const ReadFile file(path);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(file.size()));
+  file.read(0, bytes);
+  return bytes;
+}
+
+std::string read_text(const std::string& path) {
+  const ReadFile file(path);
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+std::uint64_t file_size(const std::string& path) { return ReadFile(path).size(); }
+
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.number < 0) fail_io("open", path);
-  const auto size = static_cast<std::size_t>(status_of(file.number, path).st_size);
+  const ReadFile file(path);
+  const auto size = static_cast<std::size_t>(file.size());
   std::shared_ptr<MappedFile> result(new MappedFile);
   if (size == 0) return result;  // mmap refuses an empty length
-  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
+  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
   if (mapped == MAP_FAILED) fail_io("map", path);
   result->data_ = static_cast<const std::byte*>(mapped);
   result->size_ = size;
-  const std::lock_guard lock(mappings().mutex);
-  mappings().sizes[reinterpret_cast<std::uintptr_t>(mapped)] = size;
+  note_mapping(reinterpret_cast<std::uintptr_t>(mapped), size, path);
   return result;
 }
 
 MappedFile::~MappedFile() {
   if (data_ == nullptr) return;
-  const std::lock_guard lock(mappings().mutex);
-  mappings().sizes.erase(reinterpret_cast<std::uintptr_t>(data_));
+  forget_mapping(reinterpret_cast<std::uintptr_t>(data_));
   ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
@@ -95,43 +170,10 @@ void release_pages(std::span<const std::byte> bytes) noexcept {
   (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
-std::uint64_t file_size(const std::string& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.number < 0) fail_io("open", path);
-  return static_cast<std::uint64_t>(status_of(file.number, path).st_size);
-}
-
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".XXXXXX") {
-  descriptor_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
-  if (descriptor_ < 0) {
-    const int code = errno;
-    fail(ErrorKind::Io, "cannot write '{}': {}", path_, std::strerror(code));
-  }
-  // mkostemp makes private files; give this one the mode an ordinary file would get.
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  (void)::fchmod(descriptor_, 0666 & ~mask);
-}
-
-AtomicFile::~AtomicFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
-}
-
-void AtomicFile::write(std::span<const std::byte> bytes) {
-  constexpr std::size_t kChunk = std::size_t{1} << 30;  // Linux writes at most 2 GB at a time
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), std::min(bytes.size(), kChunk));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_io("write", path_);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-}
-
-void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0) fail_io("write", path_);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_io("replace", path_);
-  temporary_.clear();
+const char* mapped_file_at(const void* address) noexcept {
+  const auto place = reinterpret_cast<std::uintptr_t>(address);
+  const Mapping* entry = find_mapping(place, place + 1);
+  return entry == nullptr ? nullptr : entry->path.c_str();
 }
 
 }  // namespace quench

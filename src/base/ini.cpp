@@ -45,9 +45,7 @@ IniFile IniFile::read(const std::string& path) {
     fail(ErrorKind::BadConfig, "{}: {} bytes are too many for a configuration file (limit {})",
          path, size, kMaxBytes);
   }
-  const auto file = MappedFile::open(path);
-  const auto bytes = file->bytes();
-  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  return parse(read_text(path), path);
 }
 
 IniFile IniFile::parse(std::string_view text, std::string path) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CIFAR-10 in its binary version.
 #include <algorithm>
+#include <array>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -16,7 +17,7 @@ constexpr std::size_t kRecord = 1 + 3 * kPlane;
 
 struct File {
   std::string name;
-  std::shared_ptr<const MappedFile> mapped;
+  ReadFile data;
   std::int64_t first = 0;  ///< index of its first record
 };
 
@@ -37,12 +38,13 @@ class CifarColumn final : public Column {
   }
   Tensor read(std::int64_t index) const override {
     const File& file = file_of(index);
-    const auto* record = reinterpret_cast<const std::uint8_t*>(file.mapped->bytes().data()) +
-                         static_cast<std::size_t>(index - file.first) * kRecord + 1;
+    std::array<std::uint8_t, kRecord - 1> record{};
+    file.data.read(static_cast<std::uint64_t>(index - file.first) * kRecord + 1,
+                   std::as_writable_bytes(std::span(record)));
     Image image{static_cast<int>(kSide), static_cast<int>(kSide), 3, {}};
     image.pixels.resize(3 * kPlane);
     for (std::size_t channel = 0; channel < 3; ++channel) {
-      const std::uint8_t* plane = record + (swap_ ? 2 - channel : channel) * kPlane;
+      const std::uint8_t* plane = record.data() + (swap_ ? 2 - channel : channel) * kPlane;
       for (std::size_t i = 0; i < kPlane; ++i) {
         image.pixels[i * 3 + channel] = table_[channel][plane[i]];
       }
@@ -52,14 +54,16 @@ class CifarColumn final : public Column {
 
  private:
   void add(const std::string& name, const std::string& path) {
-    File file{name, MappedFile::open(path), size()};
-    const auto bytes = file.mapped->bytes();
-    if (bytes.empty() || bytes.size() % kRecord != 0) {
+    File file{name, ReadFile(path), size()};
+    const std::uint64_t bytes = file.data.size();
+    if (bytes == 0 || bytes % kRecord != 0) {
       fail(ErrorKind::BadData, "{}: {} bytes are not a whole number of CIFAR records of {} bytes",
-           path, bytes.size(), kRecord);
+           path, bytes, kRecord);
     }
-    for (std::size_t at = 0; at < bytes.size(); at += kRecord) {
-      labels_.push_back(std::to_integer<std::int64_t>(bytes[at]));
+    for (std::uint64_t at = 0; at < bytes; at += kRecord) {
+      std::byte label{};
+      file.data.read(at, std::span(&label, 1));
+      labels_.push_back(std::to_integer<std::int64_t>(label));
     }
     files_.push_back(std::move(file));
   }

@@ -20,6 +20,8 @@ std::unique_ptr<Column> make_npy_column(const InputSpec& spec, Folder folder);
 /// Records of 3073 bytes: a label, then planes of 32x32 red, green and blue values.
 std::unique_ptr<Column> make_cifar_column(const InputSpec& spec, const Folder& folder,
                                           const ImageOptions& options);
+/// The rows of an .npy file, read when they are asked for.
+std::unique_ptr<Column> make_npy_row_column(const InputSpec& spec, const std::string& path);
 /// The rows of a tensor that came from `file`.
 std::unique_ptr<Column> make_row_column(const InputSpec& spec, Tensor rows,
                                         const std::string& file);

@@ -105,13 +105,13 @@ class BinColumn final : public Column {
   }
   Tensor read(std::int64_t index) const override {
     const std::string path = folder_.full_path(static_cast<std::size_t>(index / rows_));
-    const auto file = MappedFile::open(path);
+    const ReadFile file(path);
     const std::uint64_t wanted = size_.sample_bytes * static_cast<std::uint64_t>(rows_);
-    if (file->bytes().size() != wanted) fail_size(path, file->bytes().size());
-    const auto offset = static_cast<std::size_t>(index % rows_) * size_.sample_bytes;
-    const auto bytes = file->bytes().subspan(offset, size_.sample_bytes);
-    if (transposed_) return channels_first(spec_.dtype, size_.sample, bytes);
-    return Tensor::view(spec_.dtype, size_.sample, bytes, file);
+    if (file.size() != wanted) fail_size(path, file.size());
+    Tensor sample = Tensor::zeros(spec_.dtype, size_.sample);
+    file.read(static_cast<std::uint64_t>(index % rows_) * size_.sample_bytes,
+              sample.mutable_bytes());
+    return transposed_ ? channels_first(spec_.dtype, size_.sample, sample.bytes()) : sample;
   }
 
  private:

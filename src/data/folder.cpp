@@ -153,6 +153,13 @@ bool has_image_extension(const std::string& name) {
          kImageExtensions.end();
 }
 
+bool may_be_sample(const std::string& name, DataKind kind) {
+  if (name.starts_with(".")) return false;
+  const auto kinds = {FileKind::Image, FileKind::Cifar, FileKind::Bin, FileKind::Npy};
+  return kind != DataKind::Auto ||
+         std::ranges::any_of(kinds, [&](FileKind each) { return has_kind(name, each); });
+}
+
 Folder list_folder(const std::string& path, DataKind kind, const Labels* labels) {
   const Entries entries = entries_of(path);
   Folder folder;

@@ -25,6 +25,8 @@ struct Folder {
 };
 
 bool has_image_extension(const std::string& name);
+/// Whether a file of this name in a folder of samples would be one of them.
+bool may_be_sample(const std::string& name, DataKind kind);
 
 /// Lists a folder. With labels by name, these choose the files; a folder that holds only folders is
 /// read as one folder a class. Throws Error(BadData) when labels and files do not match.

@@ -26,8 +26,10 @@ struct CloseGzip {
 using Gzip = std::unique_ptr<std::remove_pointer_t<gzFile>, CloseGzip>;
 
 Gzip open_gzip(const std::string& path) {
-  Gzip file(gzopen(path.c_str(), "rb"));
+  ReadFile plain(path);
+  Gzip file(gzdopen(plain.descriptor(), "rb"));
   if (!file) fail(ErrorKind::Io, "{}: cannot be opened", path);
+  (void)plain.release();  // zlib closes it
   return file;
 }
 

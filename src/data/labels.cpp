@@ -78,9 +78,8 @@ Labels read_labels(const std::string& path) {
   }
   if (file_size(path) > kMaxBytes) fail(ErrorKind::BadData, "{}: too large for labels", path);
   if (is_idx(path)) return from_tensor(read_idx(path), path);
-  const auto file = MappedFile::open(path);
-  const auto bytes = file->bytes();
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string whole = read_text(path);
+  std::string_view text = whole;
   LineReader reader(path);
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());

@@ -71,7 +71,7 @@ void swap_bytes(std::span<std::byte> bytes, std::size_t size) {
 }
 
 Tensor parse_npy(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
-  const NpyHeader header = parse_npy_header(bytes);
+  const NpyHeader header = parse_npy_header(bytes, bytes.size());
   const auto wanted = num_bytes(header.dtype, *num_elements(header.shape));
   const auto elements = bytes.subspan(header.data_offset, *wanted);
   const std::size_t size = element_size(header.dtype);
@@ -88,6 +88,17 @@ Tensor parse_npy(std::span<const std::byte> bytes, const std::shared_ptr<const v
   return header.fortran_order && header.shape.size() > 1 ? to_row_major(tensor) : tensor;
 }
 
+std::unique_ptr<Staged> stage_npy(const Tensor& tensor, const std::string& path) {
+  if (info(tensor.dtype()).numpy.empty() || info(tensor.dtype()).bits % 8 != 0) {
+    fail(ErrorKind::Unsupported, "{}: NumPy has no type for {}; convert the tensor first", path,
+         name_of(tensor.dtype()));
+  }
+  auto file = std::make_unique<AtomicFile>(path);
+  file->write(npy_header(tensor));
+  file->write(tensor.bytes());
+  return file;
+}
+
 }  // namespace data
 
 Tensor read_npy(const std::string& path) {
@@ -100,9 +111,9 @@ Tensor read_npy(const std::string& path) {
     fail(ErrorKind::BadData, "{} holds {} arrays ({}); name one as {}:NAME", path, members.size(),
          fmt::join(members, ", "), path);
   }
-  const auto file = MappedFile::open(path);
+  const auto bytes = std::make_shared<const std::vector<std::byte>>(read_bytes(path));
   try {
-    return data::parse_npy(file->bytes(), file);
+    return data::parse_npy(*bytes, bytes);
   } catch (Error& error) {
     error.in(path);
     throw;
@@ -110,15 +121,7 @@ Tensor read_npy(const std::string& path) {
 }
 
 void write_npy(const Tensor& tensor, const std::string& path) {
-  if (info(tensor.dtype()).numpy.empty() || info(tensor.dtype()).bits % 8 != 0) {
-    fail(ErrorKind::Unsupported, "{}: NumPy has no type for {}; convert the tensor first", path,
-         name_of(tensor.dtype()));
-  }
-  const std::string header = data::npy_header(tensor);
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(header)));
-  file.write(tensor.bytes());
-  file.commit();
+  data::stage_npy(tensor, path)->commit();
 }
 
 }  // namespace quench

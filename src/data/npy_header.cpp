@@ -12,7 +12,6 @@
 namespace quench::data {
 namespace {
 
-constexpr std::size_t kMaxHeader = 1U << 16U;
 constexpr std::size_t kMaxRank = 32;
 
 [[noreturn]] void damaged(std::string_view what) {
@@ -128,7 +127,7 @@ std::size_t byte_at(std::span<const std::byte> bytes, std::size_t index) {
 
 }  // namespace
 
-NpyHeader parse_npy_header(std::span<const std::byte> bytes) {
+NpyHeader parse_npy_header(std::span<const std::byte> bytes, std::uint64_t file_size) {
   static_assert(std::endian::native == std::endian::little);
   constexpr std::string_view kMagic = "\x93NUMPY";
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -141,7 +140,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> bytes) {
   std::size_t length = byte_at(bytes, 8) | byte_at(bytes, 9) << 8U;
   if (version > 1) length |= byte_at(bytes, 10) << 16U | byte_at(bytes, 11) << 24U;
   const std::size_t begin = version > 1 ? 12 : 10;
-  if (length > kMaxHeader || length > bytes.size() - begin) {
+  if (length > kMaxNpyHeader - begin || length > bytes.size() - begin) {
     fail(ErrorKind::BadData, "the .npy file is cut off in its header of {} bytes", length);
   }
   NpyHeader header;
@@ -149,7 +148,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> bytes) {
   header.data_offset = begin + length;
   const auto count = num_elements(header.shape);
   const auto wanted = count ? num_bytes(header.dtype, *count) : std::nullopt;
-  const std::size_t there = bytes.size() - header.data_offset;
+  const std::uint64_t there = file_size - header.data_offset;
   if (!wanted || *wanted > there) {
     fail(ErrorKind::BadData, "the .npy file is cut off: {} of {} need more than its {} bytes",
          to_string(header.shape), name_of(header.dtype), there);

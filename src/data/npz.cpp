@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "base/nearest.h"
 #include "data/npy.h"
@@ -25,8 +26,12 @@ using Archive = std::unique_ptr<zip_t, CloseArchive>;
 
 Archive open_archive(const std::string& path) {
   int code = 0;
-  Archive archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
-  if (archive) return archive;
+  ReadFile file(path);
+  Archive archive(zip_fdopen(file.descriptor(), 0, &code));
+  if (archive) {
+    (void)file.release();  // libzip closes it
+    return archive;
+  }
   zip_error_t error;
   zip_error_init_with_code(&error, code);
   const std::string reason = zip_error_strerror(&error);

@@ -61,6 +61,7 @@ std::unique_ptr<Column> open_file(const InputSpec& spec, const std::string& path
   if (has_image_extension(name)) return open_files(spec, only(path, FileKind::Image), opening);
   if (name.find(".npy") != std::string::npos || name.find(".npz") != std::string::npos) {
     warn_unused(path, opening);
+    if (path.ends_with(".npy")) return make_npy_row_column(spec, path);
     return make_row_column(spec, read_npy(path), path);
   }
   if (is_idx(path)) return make_idx_column(spec, path, opening.options.image);

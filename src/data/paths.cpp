@@ -78,6 +78,24 @@ std::vector<InputPath> same_path(const std::string& path, const std::vector<Inpu
 
 }  // namespace
 
+std::vector<std::string> files_of(const std::string& text) {
+  if (text.empty()) return {};
+  std::vector<std::string> paths;
+  if (is_one_path(text)) {
+    paths.push_back(unquoted(text));
+  } else {
+    for (const std::string_view item : split_items(text)) {
+      const std::size_t colon = last_colon(item);
+      paths.push_back(unquoted(colon == std::string_view::npos ? item : item.substr(colon + 1)));
+    }
+  }
+  for (std::string& path : paths) {
+    const std::size_t member = path.rfind(".npz:");
+    if (member != std::string::npos) path.resize(member + 4);
+  }
+  return paths;
+}
+
 std::vector<InputPath> split_paths(const std::string& text, const std::vector<InputSpec>& specs) {
   if (text.empty()) fail(ErrorKind::Usage, "the data path is empty");
   if (specs.empty()) fail(ErrorKind::Usage, "the model has no inputs to feed with {}", text);

@@ -19,4 +19,7 @@ struct InputPath {
 /// order. The last ':' of an item splits it; a path in single quotes may hold ':' and ','.
 std::vector<InputPath> split_paths(const std::string& text, const std::vector<InputSpec>& specs);
 
+/// The files and folders in such a text, whatever inputs they are for; archives without members.
+std::vector<std::string> files_of(const std::string& text);
+
 }  // namespace quench::data

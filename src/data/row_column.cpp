@@ -2,10 +2,12 @@
 // Samples that are the rows of one tensor: .npy, .npz and IDX files.
 #include <algorithm>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "data/columns.h"
 #include "data/idx.h"
 #include "data/labels.h"
+#include "data/npy.h"
 #include "data/pixels.h"
 
 namespace quench::data {
@@ -39,6 +41,11 @@ Shape with_batch(const InputSpec& spec, Shape sample) {
   return sample;
 }
 
+Tensor as_wanted(const InputSpec& spec, const Tensor& row) {
+  const bool as_is = spec.dtype == DType::Undefined || spec.dtype == row.dtype();
+  return as_is ? row : convert(row, spec.dtype);
+}
+
 class RowColumn final : public Column {
  public:
   RowColumn(const InputSpec& spec, Tensor rows, const std::string& file)
@@ -52,6 +59,43 @@ class RowColumn final : public Column {
   InputSpec spec_;
   Tensor rows_;
   std::string file_;
+  RowCut cut_;
+};
+
+NpyHeader read_npy_header(const ReadFile& file) {
+  std::vector<std::byte> start(
+      static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), kMaxNpyHeader)));
+  file.read(0, start);
+  return parse_npy_header(start, file.size());
+}
+
+/// Large files are neither held in memory nor mapped: one that another program cuts off meanwhile
+/// is an error of the sample.
+class NpyRowColumn final : public Column {
+ public:
+  NpyRowColumn(const InputSpec& spec, ReadFile file, const NpyHeader& header)
+      : spec_(spec),
+        file_(std::move(file)),
+        dtype_(header.dtype),
+        offset_(header.data_offset),
+        cut_(cut_rows(spec, header.shape)) {}
+
+  std::int64_t size() const override { return cut_.rows; }
+  std::string name(std::int64_t index) const override {
+    return format("{}#{}", file_.path(), index);
+  }
+  Tensor read(std::int64_t index) const override {
+    Tensor row = Tensor::zeros(dtype_, cut_.sample);
+    const std::span<std::byte> bytes = row.mutable_bytes();
+    file_.read(offset_ + static_cast<std::uint64_t>(index) * bytes.size(), bytes);
+    return as_wanted(spec_, row);
+  }
+
+ private:
+  InputSpec spec_;
+  ReadFile file_;
+  DType dtype_;
+  std::uint64_t offset_;
   RowCut cut_;
 };
 
@@ -111,9 +155,20 @@ RowCut cut_rows(const InputSpec& spec, const Shape& shape) {
 Tensor row_of(const InputSpec& spec, const Tensor& tensor, const RowCut& cut, std::int64_t index) {
   const std::size_t row_bytes = tensor.bytes().size() / static_cast<std::size_t>(cut.rows);
   const auto bytes = tensor.bytes().subspan(static_cast<std::size_t>(index) * row_bytes, row_bytes);
-  const Tensor row = Tensor::view(tensor.dtype(), cut.sample, bytes, tensor.owner());
-  const bool as_is = spec.dtype == DType::Undefined || spec.dtype == tensor.dtype();
-  return as_is ? row : convert(row, spec.dtype);
+  return as_wanted(spec, Tensor::view(tensor.dtype(), cut.sample, bytes, tensor.owner()));
+}
+
+std::unique_ptr<Column> make_npy_row_column(const InputSpec& spec, const std::string& path) {
+  ReadFile file(path);
+  try {
+    const NpyHeader header = read_npy_header(file);
+    // What has to be put in another order is read as a whole.
+    const bool plain = !header.big_endian && (!header.fortran_order || header.shape.size() < 2);
+    if (plain) return std::make_unique<NpyRowColumn>(spec, std::move(file), header);
+  } catch (Error& error) {
+    throw error.in(path);
+  }
+  return make_row_column(spec, read_npy(path), path);
 }
 
 std::unique_ptr<Column> make_row_column(const InputSpec& spec, Tensor rows,

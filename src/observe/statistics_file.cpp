@@ -206,9 +206,9 @@ void save_statistics(const StatisticMap& statistics, const std::string& path,
 }
 
 StatisticMap load_statistics(const std::string& path, std::string* settings) {
-  const auto file = MappedFile::open(path);
+  const std::vector<std::byte> bytes = read_bytes(path);
   try {
-    return read_all(file->bytes(), settings);
+    return read_all(bytes, settings);
   } catch (Error& error) {
     throw error.in(path);
   }

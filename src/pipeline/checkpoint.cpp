@@ -3,9 +3,9 @@
 #include "pipeline/checkpoint.h"
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "pipeline/analyze_setup.h"
 
@@ -53,8 +53,7 @@ Checkpoint::Checkpoint(std::string path, Fingerprint fingerprint)
 
 analyze::Scores Checkpoint::load() const {
   if (!std::filesystem::exists(path_)) return {};
-  std::ifstream file(path_, std::ios::binary);
-  const Json json = Json::parse(file, nullptr, false);
+  const Json json = Json::parse(read_text(path_), nullptr, false);
   try {
     if (json.is_discarded()) refuse(path_, "it is not a checkpoint of quench analyze");
     const Json& mark = json.at("fingerprint");

@@ -4,10 +4,9 @@
 
 #include <array>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "report/html_parts.h"
 
@@ -115,9 +114,7 @@ std::string html_report(const ReportData& data) {
 }
 
 std::string read_report_json(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail(ErrorKind::Io, "{} cannot be read", path);
-  const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string page = read_text(path);
   const std::size_t start = page.find(kDataStart);
   const std::size_t end = page.find("</script>", start == std::string::npos ? 0 : start);
   if (start == std::string::npos || end == std::string::npos) {

@@ -131,9 +131,9 @@ class OpenCvReader final : public ImageReader {
         table_(normalize_table(options_, channels)) {}
 
   Image read(const std::string& path) const override {
-    const auto file = MappedFile::open(path);
+    const std::vector<std::byte> bytes = read_bytes(path);
     try {
-      return to_image(prepare(decode(file->bytes())));
+      return to_image(prepare(decode(bytes)));
     } catch (Error& error) {
       error.in(path);
       throw;
