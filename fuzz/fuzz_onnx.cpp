@@ -27,7 +27,7 @@ std::string scratch_path() {
 void write_and_read_again(const quench::Model& model) {
   static const std::string path = scratch_path();
   try {
-    quench::onnx::write_file(model, path, {.data = quench::SaveOptions::Data::Inside});
+    quench::onnx::stage_file(model, path, {.data = quench::SaveOptions::Data::Inside})->commit();
     quench::onnx::read_file(path);
   } catch (const quench::Error& error) {
     // A model that was read must be writable, and what was written must be the same.

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats that models are read from and written to.
+// The formats that models are read from and written to, and the files that they take.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "quench/files.h"
+#include "quench/model.h"
 
 namespace quench {
 
@@ -14,5 +18,16 @@ struct FormatName {
   std::string_view summary;
 };
 std::vector<FormatName> model_formats();
+
+/// As `save` without `outputs`, which puts the file in place. Returns the bytes of the model and
+/// its data file.
+std::uint64_t save(const Model& model, const std::string& path, const SaveOptions& options,
+                   Outputs& outputs);
+
+/// Tells `outputs` that a model is read, with the data files that it names.
+void reads_model(Outputs& outputs, const std::string& path, const std::string& what);
+/// Tells `outputs` that a model will be written. Throws Error(Usage) where the path does not end as
+/// the files of a format do.
+void writes_model(Outputs& outputs, const std::string& path, const std::string& what);
 
 }  // namespace quench

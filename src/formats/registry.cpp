@@ -3,9 +3,11 @@
 #include "formats/registry.h"
 
 #include <array>
+#include <filesystem>
 #include <vector>
 
 #include "base/format.h"
+#include "quench/files.h"
 #include "quench/formats.h"
 
 namespace quench {
@@ -28,10 +30,14 @@ namespace {
 }
 
 const FormatInfo& format_for_path(std::string_view path) {
+  std::string extensions;
   for (const FormatInfo& each : all_formats()) {
     if (path.ends_with(each.extension)) return each;
+    extensions += extensions.empty() ? "" : " or ";
+    extensions += each.extension;
   }
-  return all_formats().front();
+  fail(ErrorKind::Usage, "a model is written to a file that ends in {}; got '{}'", extensions,
+       path);
 }
 
 }  // namespace
@@ -66,11 +72,41 @@ Model load(const std::string& path) {
 }
 
 void save(const Model& model, const std::string& path, const SaveOptions& options) {
+  Outputs outputs;
+  save(model, path, options, outputs);
+  outputs.commit();
+}
+
+std::uint64_t save(const Model& model, const std::string& path, const SaveOptions& options,
+                   Outputs& outputs) {
+  const FormatInfo& format = format_for_path(path);
   try {
-    format_for_path(path).write(model, path, options);
+    return outputs.add(format.stage(model, path, options));
   } catch (Error& error) {
     throw error.in(path);
   }
+}
+
+void reads_model(Outputs& outputs, const std::string& path, const std::string& what) {
+  outputs.reads(path, what);
+  std::vector<std::string> files;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return;
+  const auto file = MappedFile::open(path);
+  for (const FormatInfo& each : all_formats()) {
+    if (!each.sniff(file->bytes())) continue;
+    if (each.data_files != nullptr) files = each.data_files(path);
+    break;
+  }
+  for (const std::string& data : files) outputs.reads(data, "the weights of " + what);
+}
+
+void writes_model(Outputs& outputs, const std::string& path, const std::string& what) {
+  const FormatInfo& format = format_for_path(path);
+  outputs.writes(path, what);
+  if (format.own_data_file == nullptr) return;
+  const std::string data = format.own_data_file(path);
+  if (!data.empty()) outputs.may_write(data, "the weights of " + what);
 }
 
 }  // namespace quench

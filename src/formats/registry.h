@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/file.h"
 #include "quench/model.h"
@@ -20,7 +21,12 @@ struct FormatInfo {
   /// Whether the file looks like this format; must be cheap and never throw.
   bool (*sniff)(std::span<const std::byte> file);
   Model (*read)(const std::string& path, const std::shared_ptr<const MappedFile>& file);
-  void (*write)(const Model& model, const std::string& path, const SaveOptions& options);
+  /// The files beside a model that it reads; null where there are none. Must not throw.
+  std::vector<std::string> (*data_files)(const std::string& path);
+  /// That of them which saving another model in its place replaces, or "".
+  std::string (*own_data_file)(const std::string& path);
+  std::unique_ptr<Staged> (*stage)(const Model& model, const std::string& path,
+                                   const SaveOptions& options);
 };
 
 #define QUENCH_FORMAT(name) FormatInfo name##_format();

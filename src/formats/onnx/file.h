@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,10 +20,13 @@ inline constexpr std::uint64_t kMaxFileBytes = (std::uint64_t{1} << 31) - 1;
 Model read_bytes(const std::string& path, Stored file, const ReadOptions& options = {});
 Model read_file(const std::string& path, const ReadOptions& options = {});
 
-/// Writes the model, and a data file `<path>.data` where weights are external. Both are replaced
-/// only when both are complete and were read again.
-void write_file(const Model& model, const std::string& path, const SaveOptions& options,
-                std::uint64_t max_file_bytes = kMaxFileBytes);
+/// The data files that the model at `path` names, as it names them; none where there is no model.
+std::set<std::string> data_locations(const std::string& path);
+
+/// Writes the model aside, and a data file where weights are external, and reads both again.
+std::unique_ptr<Staged> stage_file(const Model& model, const std::string& path,
+                                   const SaveOptions& options,
+                                   std::uint64_t max_file_bytes = kMaxFileBytes);
 
 /// A model without the bytes of its tensors, which are numbered instead.
 struct Shell {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "formats/onnx/file.h"
+#include "formats/onnx/pair.h"
 #include "formats/onnx/wire.h"
 #include "formats/registry.h"
 
@@ -29,8 +31,21 @@ Model read(const std::string& path, const std::shared_ptr<const MappedFile>& fil
   return onnx::read_bytes(path, {file->bytes(), file});
 }
 
-void write(const Model& model, const std::string& path, const SaveOptions& options) {
-  onnx::write_file(model, path, options);
+std::unique_ptr<Staged> stage(const Model& model, const std::string& path,
+                              const SaveOptions& options) {
+  return onnx::stage_file(model, path, options);
+}
+
+std::vector<std::string> data_files(const std::string& path) {
+  std::vector<std::string> files;
+  for (const std::string& location : onnx::data_locations(path)) {
+    files.push_back((std::filesystem::path(path).parent_path() / location).string());
+  }
+  return files;
+}
+
+std::string own_data_file(const std::string& path) {
+  return onnx::own_data_file(path, onnx::data_locations(path));
 }
 
 }  // namespace
@@ -41,7 +56,9 @@ FormatInfo onnx_format() {
           .extension = ".onnx",
           .sniff = sniff,
           .read = read,
-          .write = write};
+          .data_files = data_files,
+          .own_data_file = own_data_file,
+          .stage = stage};
 }
 
 }  // namespace quench

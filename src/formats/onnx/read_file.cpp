@@ -39,4 +39,14 @@ Model read_file(const std::string& path, const ReadOptions& options) {
   return read_bytes(path, {file->bytes(), file}, options);
 }
 
+std::set<std::string> data_locations(const std::string& path) {
+  std::set<std::string> locations;
+  try {
+    (void)read_file(path, {.align = false, .redirects = {}, .locations = &locations});
+  } catch (const Error&) {
+    // What cannot be read names what was found up to there.
+  }
+  return locations;
+}
+
 }  // namespace quench::onnx

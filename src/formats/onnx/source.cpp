@@ -105,6 +105,7 @@ Stored Source::inside(std::uint64_t position, std::uint64_t size) const {
 
 const MappedFile& Source::open(const std::string& location) {
   auto& file = files_[location];
+  if (options_.locations != nullptr) options_.locations->insert(location);
   if (!file) {
     const auto redirect = options_.redirects.find(location);
     file = MappedFile::open(redirect != options_.redirects.end()

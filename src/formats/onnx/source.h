@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -23,6 +24,8 @@ struct ReadOptions {
   bool align = true;
   /// Data files that do not have their final name yet: location to path.
   std::map<std::string, std::string> redirects;
+  /// Where given, receives the locations of the data files.
+  std::set<std::string>* locations = nullptr;
 };
 
 /// Bytes and what keeps them alive.

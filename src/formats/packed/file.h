@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -74,7 +75,25 @@ Head read_head(Bytes file);
 
 std::uint32_t checksum(Bytes bytes, std::uint32_t before = 0) noexcept;
 
+/// Calls work(begin, end) for runs of tensors that have about `bytes` together; a larger one is a
+/// run by itself.
+void for_groups(std::span<const Tensor> tensors, std::uint64_t bytes,
+                const std::function<void(std::size_t begin, std::size_t end)>& work);
+
+/// Memory for an unpacked tensor.
+struct Buffer {
+  std::span<std::byte> bytes;
+  std::shared_ptr<std::byte> owner;
+};
+/// Tensors [begin, end). Those that repeat another are left out, those in pools are not filled.
+std::vector<Buffer> unpack(Bytes file, const Head& head, std::size_t begin, std::size_t end);
+
 Model read_bytes(const onnx::Stored& file);
-void write_file(const Model& model, const std::string& path, const SaveOptions& options);
+/// Throws Error(Internal) where the file does not hold the model, whose tensors are `parts`; takes
+/// the memory of some tensors, not of all.
+void expect_same(const Model& model, std::span<const Tensor> parts, Bytes file);
+/// Writes the model aside and reads it again.
+std::unique_ptr<Staged> stage_file(const Model& model, const std::string& path,
+                                   const SaveOptions& options);
 
 }  // namespace quench::packed

@@ -25,7 +25,9 @@ FormatInfo packed_format() {
           .extension = ".qnch",
           .sniff = sniff,
           .read = read,
-          .write = packed::write_file};
+          .data_files = nullptr,
+          .own_data_file = nullptr,
+          .stage = packed::stage_file};
 }
 
 }  // namespace quench

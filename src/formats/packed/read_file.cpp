@@ -11,12 +11,6 @@
 namespace quench::packed {
 namespace {
 
-/// Memory for an unpacked tensor.
-struct Buffer {
-  std::span<std::byte> bytes;
-  std::shared_ptr<std::byte> owner;
-};
-
 Buffer allocate(std::uint64_t size) {
   constexpr std::align_val_t kAlignment{64};
   auto* bytes = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(size), kAlignment));
@@ -31,9 +25,10 @@ struct Task {
   std::uint64_t number;
 };
 
-std::vector<Task> list_tasks(const std::vector<PackedTensor>& tensors) {
+std::vector<Task> list_tasks(std::span<const PackedTensor> tensors, std::size_t begin,
+                             std::size_t end) {
   std::vector<Task> tasks;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     for (const PackedStream& stream : tensors[i].streams) {
       for (std::uint64_t k = 0; k < stream.chunks.size(); ++k) tasks.push_back({i, &stream, k});
     }
@@ -69,22 +64,7 @@ void empty_pools(std::span<const PackedTensor> tensors, std::span<Buffer> buffer
 
 std::vector<onnx::Stored> read_parts(Bytes file, const Head& head) {
   const auto& tensors = head.tensors;
-  std::vector<Buffer> buffers(tensors.size());
-  std::uint64_t total = 0;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].storage == Storage::Same) continue;
-    buffers[i] = allocate(tensors[i].size);
-    total += tensors[i].size;
-    const Bytes inside = head.inside[i];
-    if (!inside.empty()) std::memcpy(buffers[i].bytes.data(), inside.data(), inside.size());
-  }
-  const auto tasks = list_tasks(tensors);
-  run_tasks(tasks.size(), total, [&](std::size_t i) {
-    const Task& task = tasks[i];
-    decode(file, task, tensors[task.tensor].num_symbols(), buffers[task.tensor].bytes);
-  });
-  run_tasks(tensors.size(), total,
-            [&](std::size_t i) { finish(buffers[i].bytes, tensors[i].layout); });
+  std::vector<Buffer> buffers = unpack(file, head, 0, tensors.size());
   empty_pools(tensors, buffers);
   std::vector<onnx::Stored> parts;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -98,6 +78,28 @@ std::vector<onnx::Stored> read_parts(Bytes file, const Head& head) {
 }
 
 }  // namespace
+
+std::vector<Buffer> unpack(Bytes file, const Head& head, std::size_t begin, std::size_t end) {
+  const auto& tensors = head.tensors;
+  std::vector<Buffer> buffers(end - begin);
+  std::uint64_t total = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (tensors[i].storage == Storage::Same) continue;
+    buffers[i - begin] = allocate(tensors[i].size);
+    total += tensors[i].size;
+    const Bytes inside = head.inside[i];
+    if (inside.empty()) continue;
+    std::memcpy(buffers[i - begin].bytes.data(), inside.data(), inside.size());
+  }
+  const auto tasks = list_tasks(tensors, begin, end);
+  run_tasks(tasks.size(), total, [&](std::size_t i) {
+    const Task& task = tasks[i];
+    decode(file, task, tensors[task.tensor].num_symbols(), buffers[task.tensor - begin].bytes);
+  });
+  run_tasks(buffers.size(), total,
+            [&](std::size_t i) { finish(buffers[i].bytes, tensors[begin + i].layout); });
+  return buffers;
+}
 
 Model read_bytes(const onnx::Stored& file) {
   const Head head = read_head(file.bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a model to a packed file: plan every tensor, encode every chunk, write, read again, rename.
+// From a model to a packed file: plan and encode some tensors at a time, write, read again.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -9,6 +9,7 @@
 #include "formats/packed/compress.h"
 #include "formats/packed/file.h"
 #include "formats/packed/tasks.h"
+#include "quench/context.h"
 
 namespace quench::packed {
 namespace {
@@ -21,6 +22,10 @@ constexpr std::uint64_t kTiny = 64;
 constexpr std::uint64_t kMostShrinkage = 256;
 /// The strongest level zstd has; the head is small.
 constexpr int kHeadLevel = 22;
+
+/// For each core, tensors of so many bytes are in the works at a time, but little beside the model.
+constexpr std::uint64_t kGroup = std::uint64_t{64} << 20;
+constexpr std::uint64_t kLeastGroups = 8;
 
 /// One chunk to be encoded, and what became of it.
 struct Task {
@@ -43,9 +48,11 @@ void find_same(std::span<const Tensor> parts, std::vector<PackedTensor>& plans) 
     const Bytes bytes = parts[i].bytes();
     if (bytes.size() < kSmall) continue;
     const auto [place, is_new] = known.try_emplace({bytes.size(), checksum(bytes)}, i);
-    if (is_new) continue;
     const Bytes other = parts[place->second].bytes();
-    if (std::memcmp(bytes.data(), other.data(), bytes.size()) != 0) continue;
+    const bool same = is_new || std::memcmp(bytes.data(), other.data(), bytes.size()) == 0;
+    release_pages(bytes);
+    release_pages(other);
+    if (is_new || !same) continue;
     plans[i].storage = Storage::Same;
     plans[i].other = place->second;
   }
@@ -76,27 +83,7 @@ void make_pools(std::vector<Tensor>& parts, std::vector<PackedTensor>& plans) {
   }
 }
 
-std::vector<PackedTensor> plan_all(std::vector<Tensor>& parts, bool encode) {
-  std::vector<PackedTensor> plans(parts.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) plans[i].size = parts[i].bytes().size();
-  find_same(parts, plans);
-  make_pools(parts, plans);
-  run_tasks(parts.size(), total_size(parts), [&](std::size_t i) {
-    if (plans[i].storage != Storage::Inline || plans[i].size < kSmall) return;
-    plans[i] = plan_tensor(parts[i], encode);
-  });
-  std::uint64_t packed = 0;
-  for (const PackedTensor& plan : plans) packed += planned_size(plan);
-  if (total_size(parts) <= most_bytes(packed)) return plans;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    PackedTensor& plan = plans[i];
-    if (plan.storage != Storage::Streams) continue;
-    if (plan.size / kMostShrinkage > planned_size(plan)) plan = plan_tensor(parts[i], false);
-  }
-  return plans;
-}
-
-std::vector<Task> list_tasks(std::vector<PackedTensor>& plans) {
+std::vector<Task> list_tasks(std::span<PackedTensor> plans) {
   std::vector<Task> tasks;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const std::uint64_t count = plans[i].num_symbols();
@@ -141,17 +128,14 @@ void write_entry(const PackedTensor& plan, ByteWriter& out) {
   }
 }
 
-std::string make_head(const onnx::Shell& shell, std::span<const PackedTensor> plans) {
-  ByteWriter out;
-  out.varint(shell.text.size());
-  out.bytes(view(shell.text));
-  out.varint(plans.size());
-  for (const PackedTensor& plan : plans) write_entry(plan, out);
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (plans[i].storage == Storage::Inline) out.bytes(shell.parts[i].bytes());
-  }
-  return out.take();
-}
+/// What became of a tensor.
+struct Packed {
+  PackedTensor plan;  ///< without its streams, once these are written
+  std::string entry;  ///< in the head
+  std::uint64_t planned = 0;
+  std::uint64_t offset = 0;  ///< of its chunks among those set aside
+  std::uint64_t stored = 0;
+};
 
 /// The header, all but its checksum.
 std::string make_header(std::uint64_t head_stored, std::uint64_t head_raw, std::uint64_t data) {
@@ -165,30 +149,132 @@ std::string make_header(std::uint64_t head_stored, std::uint64_t head_raw, std::
   return out.take();
 }
 
+/// Packs the tensors of a model. The head of a file says where the chunks lie, so these are set
+/// aside in a file of their own until all are known: memory would hold them all.
+class Packer {
+ public:
+  Packer(const Model& model, const std::string& path, bool encode)
+      : shell_(onnx::to_shell(model)), encode_(encode), chunks_(path) {}
+
+  void pack() {
+    std::vector<PackedTensor> plans(shell_.parts.size());
+    for (std::size_t i = 0; i < plans.size(); ++i) plans[i].size = shell_.parts[i].bytes().size();
+    find_same(shell_.parts, plans);
+    make_pools(shell_.parts, plans);
+    for (PackedTensor& plan : plans) tensors_.emplace_back().plan = std::move(plan);
+    for_groups(shell_.parts, group_size(),
+               [&](std::size_t begin, std::size_t end) { pack_group(begin, end, encode_); });
+    undo_extremes();
+  }
+
+  void write(AtomicFile& file) {
+    ByteWriter out;
+    write_head(out);
+    const std::string raw = out.take();
+    const std::string head = zstd_compress(view(raw), kHeadLevel);
+    std::uint64_t data = 0;
+    for (const Packed& each : tensors_) data += each.stored;
+    const std::string header = make_header(head.size(), raw.size(), data);
+    ByteWriter sum;
+    sum.u32(checksum(view(head), checksum(view(header))));
+    file.write(view(header));
+    file.write(view(sum.text()));
+    file.write(view(head));
+    const auto chunks = MappedFile::open(chunks_.temporary_path());
+    for (const Packed& each : tensors_) {
+      const auto part = chunks->bytes().subspan(static_cast<std::size_t>(each.offset),
+                                                static_cast<std::size_t>(each.stored));
+      file.write(part);
+      release_pages(part);
+    }
+  }
+
+  const onnx::Shell& shell() const noexcept { return shell_; }
+
+ private:
+  void pack_group(std::size_t begin, std::size_t end, bool encode_chunks) {
+    std::vector<PackedTensor> plans(end - begin);
+    const auto parts = std::span(shell_.parts).subspan(begin, end - begin);
+    run_tasks(plans.size(), total_size(parts), [&](std::size_t i) {
+      PackedTensor& before = tensors_[begin + i].plan;
+      const bool fits = before.storage == Storage::Inline && before.size >= kSmall;
+      const bool again = before.storage == Storage::Streams;
+      plans[i] = fits || again ? plan_tensor(parts[i], encode_chunks) : std::move(before);
+    });
+    std::vector<Task> tasks = list_tasks(plans);
+    run_tasks(tasks.size(), total_size(parts), [&](std::size_t i) {
+      encode(parts[tasks[i].tensor], plans[tasks[i].tensor].num_symbols(), tasks[i]);
+    });
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      tensors_[begin + i].offset = end_;
+      tensors_[begin + i].stored = 0;
+      release_pages(parts[i].bytes());
+      set_down(plans[i], tensors_[begin + i]);
+    }
+    for (const Task& task : tasks) {
+      Packed& tensor = tensors_[begin + task.tensor];
+      if (tensor.stored == 0) tensor.offset = end_;
+      tensor.stored += task.text.size();
+      end_ += task.text.size();
+      chunks_.write(view(task.text));
+    }
+  }
+
+  std::uint64_t group_size() const {
+    const auto cores = static_cast<std::uint64_t>(Context{}.num_threads());
+    return std::min(cores * kGroup, std::max(kGroup, total_size(shell_.parts) / kLeastGroups));
+  }
+
+  /// Keeps what the head says of a tensor, and not the coders, which may hold its bytes.
+  static void set_down(PackedTensor& plan, Packed& tensor) {
+    ByteWriter out;
+    write_entry(plan, out);
+    tensor.entry = out.take();
+    tensor.planned = planned_size(plan);
+    plan.streams.clear();
+    tensor.plan = std::move(plan);
+  }
+
+  /// Stores tensors that shrink too much plainly, where the file would grow too much when read.
+  void undo_extremes() {
+    std::uint64_t packed = 0;
+    for (const Packed& each : tensors_) packed += each.planned;
+    if (total_size(shell_.parts) <= most_bytes(packed)) return;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Packed& each = tensors_[i];
+      if (each.plan.storage != Storage::Streams) continue;
+      if (each.plan.size / kMostShrinkage > each.planned) pack_group(i, i + 1, false);
+    }
+  }
+
+  void write_head(ByteWriter& out) const {
+    out.varint(shell_.text.size());
+    out.bytes(view(shell_.text));
+    out.varint(tensors_.size());
+    for (const Packed& each : tensors_) out.bytes(view(each.entry));
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i].plan.storage == Storage::Inline) out.bytes(shell_.parts[i].bytes());
+    }
+  }
+
+  onnx::Shell shell_;
+  bool encode_;
+  std::vector<Packed> tensors_;
+  AtomicFile chunks_;  ///< never committed
+  std::uint64_t end_ = 0;
+};
+
 }  // namespace
 
-void write_file(const Model& model, const std::string& path, const SaveOptions& options) {
-  onnx::Shell shell = onnx::to_shell(model);
-  std::vector<PackedTensor> plans = plan_all(shell.parts, options.encode);
-  std::vector<Task> tasks = list_tasks(plans);
-  run_tasks(tasks.size(), total_size(shell.parts), [&](std::size_t i) {
-    encode(shell.parts[tasks[i].tensor], plans[tasks[i].tensor].num_symbols(), tasks[i]);
-  });
-  std::uint64_t data = 0;
-  for (const Task& task : tasks) data += task.text.size();
-  const std::string raw = make_head(shell, plans);
-  const std::string head = zstd_compress(view(raw), kHeadLevel);
-  const std::string header = make_header(head.size(), raw.size(), data);
-  ByteWriter sum;
-  sum.u32(checksum(view(head), checksum(view(header))));
-  AtomicFile file(path);
-  file.write(view(header));
-  file.write(view(sum.text()));
-  file.write(view(head));
-  for (const Task& task : tasks) file.write(view(task.text));
-  const auto written = MappedFile::open(file.temporary_path());
-  onnx::expect_same(model, read_bytes({written->bytes(), written}));
-  file.commit();
+std::unique_ptr<Staged> stage_file(const Model& model, const std::string& path,
+                                   const SaveOptions& options) {
+  auto file = std::make_unique<AtomicFile>(path);
+  Packer packer(model, path, options.encode);
+  packer.pack();
+  packer.write(*file);
+  const auto written = MappedFile::open(file->temporary_path());
+  expect_same(model, packer.shell().parts, written->bytes());
+  return file;
 }
 
 }  // namespace quench::packed

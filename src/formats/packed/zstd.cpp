@@ -3,6 +3,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/format.h"
 #include "formats/packed/coding.h"
@@ -14,15 +15,27 @@ namespace {
 constexpr int kProbeLevel = 3;
 constexpr int kLevel = 19;
 
-/// Symbols as the bytes that zstd sees.
+/// Symbols as the bytes that zstd sees; a block at a time, as tensors may be large.
 std::string to_bytes(const Survey& survey) {
-  const auto count = static_cast<std::size_t>(survey.info.count);
-  std::vector<Symbol> symbols(count);
-  load(survey.tensor, survey.lane, 0, symbols);
-  if (survey.info.bits > 8) return {reinterpret_cast<const char*>(symbols.data()), 2 * count};
-  std::string bytes(count, '\0');
-  std::ranges::transform(symbols, bytes.begin(), [](Symbol s) { return static_cast<char>(s); });
+  const std::size_t width = survey.info.bits > 8 ? 2 : 1;
+  std::string bytes(static_cast<std::size_t>(survey.info.count) * width, '\0');
+  std::vector<Symbol> block(static_cast<std::size_t>(std::min(survey.info.count, kChunk)));
+  char* out = bytes.data();
+  for (std::uint64_t at = 0; at < survey.info.count; at += block.size()) {
+    const auto part = std::span(block).first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), survey.info.count - at)));
+    load(survey.tensor, survey.lane, at, part);
+    for (const Symbol symbol : part) {
+      std::memcpy(out, &symbol, width);  // the low byte comes first
+      out += width;
+    }
+  }
   return bytes;
+}
+
+/// Whether a lane is the tensor's bytes as they are.
+bool is_plain(const Lane& lane) {
+  return lane.bits == 8 && lane.width == 1 && !lane.flip && !lane.rotate;
 }
 
 class Zstd final : public Coder {
@@ -58,10 +71,10 @@ class Zstd final : public Coder {
 /// A quick try says whether a slow one can win; entropy coding is ahead for all but repetitive
 /// data.
 std::unique_ptr<Coder> plan(const Survey& survey) {
-  const std::string bytes = to_bytes(survey);
-  const Bytes all = view(bytes);
+  const std::string bytes = is_plain(survey.lane) ? std::string() : to_bytes(survey);
+  const Bytes all = is_plain(survey.lane) ? survey.tensor : view(bytes);
   const std::size_t probe = zstd_compress(all, kProbeLevel).size();
-  const bool noise = probe >= bytes.size() - bytes.size() / 200;
+  const bool noise = probe >= all.size() - all.size() / 200;
   if (noise || probe > survey.best + survey.best / 100) return nullptr;
   return std::make_unique<Zstd>(survey.info, zstd_compress(all, kLevel));
 }
@@ -79,6 +92,7 @@ std::string zstd_compress(Bytes bytes, int level) {
     fail(ErrorKind::Internal, "zstd cannot compress: {}", ZSTD_getErrorName(size));
   }
   out.resize(size);
+  out.shrink_to_fit();
   return out;
 }
 

@@ -160,8 +160,8 @@ TEST_F(ExternalData, BlocksAreAlignedAndSharedBytesAreStoredOnce) {
 
 TEST_F(ExternalData, ModelsOverTheLimitGoOutsideByThemselves) {
   const Model model = big_model(100'000, ConstantForm::Raw);
-  onnx::write_file(model, folder_ / "small.onnx", {}, 500'000);
-  onnx::write_file(model, folder_ / "large.onnx", {}, 300'000);
+  onnx::stage_file(model, folder_ / "small.onnx", {}, 500'000)->commit();
+  onnx::stage_file(model, folder_ / "large.onnx", {}, 300'000)->commit();
   EXPECT_FALSE(fs::exists(folder_ / "small.onnx.data"));
   EXPECT_EQ(fs::file_size(folder_ / "large.onnx.data"), 400'000U);
   const Model again = load(folder_ / "large.onnx");

@@ -17,7 +17,7 @@ TEST(Registry, NamesAreUniqueAndRowsComplete) {
     EXPECT_TRUE(names.insert(each.name).second) << each.name;
     EXPECT_FALSE(each.summary.empty());
     EXPECT_TRUE(each.extension.starts_with('.'));
-    EXPECT_TRUE(each.sniff != nullptr && each.read != nullptr && each.write != nullptr);
+    EXPECT_TRUE(each.sniff != nullptr && each.read != nullptr && each.stage != nullptr);
     EXPECT_FALSE(each.sniff({}));
   }
   EXPECT_TRUE(names.contains("onnx"));
