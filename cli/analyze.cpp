@@ -13,7 +13,7 @@
 #include "cli/errors.h"
 #include "cli/json.h"
 #include "cli/table.h"
-#include "quench/report.h"
+#include "quench/jobs.h"
 
 namespace quench::cli {
 namespace {
@@ -70,10 +70,14 @@ int run_sensitivity(const SensitivityFlags& flags) {
   const AnalyzeOptions options = analyze_options(flags.shared);
   SensitivityOptions how = flags.how;
   how.partial_runs = !flags.whole_runs;
-  const SensitivityResult result = analyze_sensitivity(flags.shared.model, options, how, context);
+  Outputs outputs;
+  note_files(outputs, flags.shared);
+  const SensitivityResult result =
+      analyze_sensitivity(flags.shared.model, options, how, context, outputs);
   if (!flags.shared.report.empty()) {
-    write_report(flags.shared.model, options, flags.shared.report, &result, context);
+    write_report(flags.shared.model, options, flags.shared.report, &result, context, outputs);
   }
+  outputs.commit();
   bar.clear();
   if (flags.shared.common.json) {
     print_json(result_json(result));
@@ -128,8 +132,11 @@ Json target_json(const TargetResult& result) {
 int run_target(const TargetFlags& flags) {
   ProgressBar bar;
   const Context context = make_context(flags.shared.common, bar);
-  const TargetResult result =
-      analyze_target(flags.shared.model, analyze_options(flags.shared), flags.how, context);
+  Outputs outputs;
+  note_files(outputs, flags.shared);
+  const TargetResult result = analyze_target(flags.shared.model, analyze_options(flags.shared),
+                                             flags.how, context, outputs);
+  outputs.commit();
   bar.clear();
   if (flags.shared.common.json) {
     print_json(target_json(result));
@@ -166,8 +173,13 @@ int run_statistics(const AnalyzeFlags& flags) {
   ProgressBar bar;
   const AnalyzeOptions options = analyze_options(flags);
   const Context context = make_context(flags.common, bar);
-  const StatisticsResult result = analyze_statistics(flags.model, options, context);
-  if (!flags.report.empty()) write_report(flags.model, options, flags.report, nullptr, context);
+  Outputs outputs;
+  note_files(outputs, flags);
+  const StatisticsResult result = analyze_statistics(flags.model, options, context, outputs);
+  if (!flags.report.empty()) {
+    write_report(flags.model, options, flags.report, nullptr, context, outputs);
+  }
+  outputs.commit();
   bar.clear();
   if (flags.common.json) {
     print_json({{"layers", result.layers},

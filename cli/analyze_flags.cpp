@@ -7,6 +7,7 @@
 #include <CLI/Validators.hpp>
 
 #include "cli/parse.h"
+#include "quench/jobs.h"
 
 namespace quench::cli {
 namespace {
@@ -73,6 +74,13 @@ void add_metric_flags(CLI::App& app, AnalyzeFlags& flags) {
                  "Shell command that prints a number, higher is better; {model} is the file")
       ->type_name("COMMAND")
       ->excludes(metric);
+}
+
+void note_files(Outputs& outputs, const AnalyzeFlags& flags) {
+  for (const std::string& path : {flags.config, flags.data.config}) {
+    outputs.reads(path, "the settings");
+  }
+  if (!flags.report.empty()) writes_report(outputs, flags.report);
 }
 
 AnalyzeOptions analyze_options(const AnalyzeFlags& flags) {

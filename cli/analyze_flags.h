@@ -9,6 +9,7 @@
 #include "cli/common.h"
 #include "cli/data_flags.h"
 #include "quench/analyze.h"
+#include "quench/files.h"
 
 namespace quench::cli {
 
@@ -42,6 +43,8 @@ void add_analyze_flags(CLI::App& app, AnalyzeFlags& flags);
 /// What it is judged by.
 void add_metric_flags(CLI::App& app, AnalyzeFlags& flags);
 AnalyzeOptions analyze_options(const AnalyzeFlags& flags);
+/// Tells `outputs` what the flags alone know of: configuration files and the report.
+void note_files(Outputs& outputs, const AnalyzeFlags& flags);
 
 /// What the search for a target found, as a table.
 void print_target(const TargetResult& result);

@@ -4,7 +4,6 @@
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <memory>
 
@@ -15,6 +14,7 @@
 #include "cli/onnxruntime.h"
 #include "cli/parse.h"
 #include "cli/table.h"
+#include "quench/formats.h"
 
 namespace quench::cli {
 namespace {
@@ -84,7 +84,8 @@ void print_profile(const BenchResult& result) {
 }
 
 /// Complete events of the trace format that Chrome and Perfetto read: one row a model.
-void write_trace(const std::string& path, const std::vector<BenchResult>& results) {
+void write_trace(const std::string& path, const std::vector<BenchResult>& results,
+                 Outputs& outputs) {
   Json events = Json::array();
   for (std::size_t i = 0; i < results.size(); ++i) {
     events.push_back({{"ph", "M"},
@@ -102,9 +103,7 @@ void write_trace(const std::string& path, const std::vector<BenchResult>& result
                         {"dur", 1000 * step.ms}});
     }
   }
-  std::ofstream file(path, std::ios::trunc);
-  file << Json{{"traceEvents", events}}.dump() << '\n';
-  if (!file.flush()) throw Error(ErrorKind::Io, "cannot write '" + path + "'");
+  write_json({{"traceEvents", events}}, path, outputs);
 }
 
 Json results_json(const std::vector<BenchResult>& results) {
@@ -120,6 +119,11 @@ int run(const BenchFlags& flags) {
   options.shapes = parse_shapes("--shape", flags.shapes);
   ProgressBar bar;
   const Context context = make_context(flags.common, bar);
+  Outputs outputs;
+  if (!flags.trace.empty()) {
+    for (const std::string& model : flags.models) reads_model(outputs, model, "the model");
+    outputs.writes(flags.trace, "the trace");
+  }
   std::vector<BenchResult> results;
   for (const std::string& model : flags.models) {
     results.push_back(bench(model, options, context));
@@ -127,7 +131,8 @@ int run(const BenchFlags& flags) {
     results.push_back(bench_onnxruntime(model, options, flags.python, context.num_threads()));
   }
   bar.clear();
-  if (!flags.trace.empty()) write_trace(flags.trace, results);
+  if (!flags.trace.empty()) write_trace(flags.trace, results, outputs);
+  outputs.commit();
   if (flags.common.json) {
     print_json(results_json(results));
     return kOk;

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/quantize_flags.h"
+#include "quench/jobs.h"
 
 namespace quench::cli {
 namespace {
@@ -21,7 +22,10 @@ int run_calibrate(const CalibrateFlags& flags) {
   ProgressBar bar;
   const Context context = make_context(flags.shared.common, bar);
   const QuantizeOptions options = options_of(flags.shared);
-  calibrate_model(flags.shared.model, flags.shared.out, options, context, flags.resume);
+  Outputs outputs;
+  reads_configuration(outputs, flags.shared);
+  calibrate_model(flags.shared.model, flags.shared.out, options, context, flags.resume, outputs);
+  outputs.commit();
   bar.clear();
   for (const std::string& note : options.notes) context.warn(note);
   return kOk;

@@ -15,8 +15,9 @@
 #include "cli/parse.h"
 #include "cli/quantize_report.h"
 #include "cli/table.h"
+#include "quench/formats.h"
+#include "quench/jobs.h"
 #include "quench/nearest.h"
-#include "quench/quantize.h"
 
 namespace quench::cli {
 namespace {
@@ -163,22 +164,35 @@ QuantizeOptions options_of(const ConvertFlags& flags) {
   return flags.config.empty() ? base : read_config(flags.config, base);
 }
 
+/// As converter_lite, which adds its suffix to whatever it is given: "v1.5" is no suffix. Those of
+/// other formats are refused: ONNX is written.
 /// Mixed bits are few only in a packed file, as converter_lite's are only in its own encoding.
 std::string out_path(const ConvertFlags& flags, const QuantizeOptions& options) {
-  if (std::filesystem::path(flags.out).has_extension()) return flags.out;
+  for (const FormatName& format : model_formats()) {
+    if (flags.out.ends_with(format.extension)) return flags.out;
+  }
+  static const Names others = {".ms", ".mindir", ".om",       ".tflite",     ".pb",
+                               ".pt", ".ort",    ".prototxt", ".caffemodel", ".pdmodel"};
+  const std::string extension = std::filesystem::path(flags.out).extension().string();
+  if (has(others, extension)) {
+    refuse(ErrorKind::Usage, fmt::format("--outputFile '{}' ends in {}, but ONNX is written; "
+                                         "leave the suffix out, or take .onnx",
+                                         flags.out, extension));
+  }
   const bool mixed = options.type == QuantType::Weight && options.weight.bits == 0;
   return flags.out + (mixed ? ".qnch" : ".onnx");
 }
 
 /// Reads and writes; what there is to report is the size.
 QuantizeReport copy_model(const std::string& from, const std::string& to,
-                          const QuantizeOptions& options) {
+                          const QuantizeOptions& options, Outputs& outputs) {
+  reads_model(outputs, from, "the model");
+  writes_model(outputs, to, "the result");
   Model model = load(from);
   set_input_shapes(model, options.input_shapes);
-  save(model, to);
   QuantizeReport report;
   report.bytes_before = inspect(from).bytes_on_disk;
-  report.bytes_after = inspect(to).bytes_on_disk;
+  report.bytes_after = static_cast<std::int64_t>(save(model, to, {}, outputs));
   report.warnings = options.notes;
   return report;
 }
@@ -217,9 +231,13 @@ int run_convert(const ConvertFlags& flags) {
     };
   }
   QuantizeReport report;
+  Outputs outputs;
+  outputs.reads(flags.config, "the settings");
   try {
-    report = options.type == QuantType::None ? copy_model(flags.model, out, options)
-                                             : quantize(flags.model, out, options, context);
+    report = options.type == QuantType::None
+                 ? copy_model(flags.model, out, options, outputs)
+                 : quantize(flags.model, out, options, context, outputs);
+    outputs.commit();
   } catch (const Error& error) {
     throw Error(error.kind(), in_converter_words(error.what()));
   }
@@ -240,7 +258,7 @@ Command setup_convert(CLI::App& root) {
   auto flags = std::make_shared<ConvertFlags>();
   app->add_option("--modelFile", flags->model, "Model file")->required()->type_name("FILE");
   app->add_option("--outputFile", flags->out,
-                  "Result; .onnx is added where it has no suffix, .qnch for mixed bits")
+                  "Result; .onnx is added where it does not end so, .qnch for mixed bits")
       ->required()
       ->type_name("FILE");
   app->add_option("--configFile", flags->config, "INI file that says how to quantise")

@@ -14,7 +14,8 @@
 #include "cli/errors.h"
 #include "cli/json.h"
 #include "cli/table.h"
-#include "quench/report.h"
+#include "quench/formats.h"
+#include "quench/jobs.h"
 
 namespace quench::cli {
 namespace {
@@ -81,8 +82,8 @@ Json rows_json(const std::vector<DemoRow>& rows) {
 }
 
 /// Ranks the layers of the first model and writes its HTML report.
-void write_demo_report(const DemoOptions& options, const std::string& path,
-                       const Context& context) {
+void write_demo_report(const DemoOptions& options, const std::string& path, const Context& context,
+                       Outputs& outputs) {
   AnalyzeOptions analysis;
   analysis.quantize.data = options.evaluate.data;
   std::int64_t& limit = analysis.quantize.data.limit;
@@ -90,8 +91,8 @@ void write_demo_report(const DemoOptions& options, const std::string& path,
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   analysis.save_dir = folder.empty() ? "." : folder.string();
   const std::string& model = options.models.front();
-  const SensitivityResult ranking = analyze_sensitivity(model, analysis, {}, context);
-  write_report(model, analysis, path, &ranking, context);
+  const SensitivityResult ranking = analyze_sensitivity(model, analysis, {}, context, outputs);
+  write_report(model, analysis, path, &ranking, context, outputs);
 }
 
 int run(const DemoFlags& flags) {
@@ -99,8 +100,13 @@ int run(const DemoFlags& flags) {
   options.evaluate.data = data_options(flags.data);
   ProgressBar bar;
   const Context context = make_context(flags.common, bar);
+  Outputs outputs;
+  outputs.reads(flags.data.config, "the settings");
+  for (const std::string& model : options.models) reads_model(outputs, model, "the model");
+  if (!flags.report.empty()) writes_report(outputs, flags.report);
   const std::vector<DemoRow> rows = demo(options, context);
-  if (!flags.report.empty()) write_demo_report(options, flags.report, context);
+  if (!flags.report.empty()) write_demo_report(options, flags.report, context, outputs);
+  outputs.commit();
   bar.clear();
   if (flags.common.json) {
     print_json(rows_json(rows));

@@ -4,23 +4,25 @@
 
 #include <cmath>
 #include <cstdio>
-#include <fstream>
-
-#include "quench/error.h"
 
 namespace quench::cli {
 
-void print_json(const Json& json) {
+namespace {
+
+std::string text_of(const Json& json) {
   // Names in a model file need not be valid UTF-8.
-  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+void print_json(const Json& json) {
+  const std::string text = text_of(json);
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-void write_json(const Json& json, const std::string& path) {
-  std::ofstream file(path, std::ios::binary);
-  file << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
-  file.close();
-  if (!file) throw Error(ErrorKind::Io, "'" + path + "' cannot be written");
+void write_json(const Json& json, const std::string& path, Outputs& outputs) {
+  write_text(path, text_of(json), outputs);
 }
 
 Json number(double value) { return std::isinf(value) ? std::copysign(1e308, value) : value; }

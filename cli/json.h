@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "quench/evaluate.h"
+#include "quench/files.h"
 
 namespace quench::cli {
 
@@ -13,8 +14,8 @@ using Json = nlohmann::ordered_json;
 /// Prints one object and a newline. NaN becomes null.
 void print_json(const Json& json);
 
-/// Writes one object to a file; throws Error(Io) that names it.
-void write_json(const Json& json, const std::string& path);
+/// Writes one object to a file when `outputs` commits.
+void write_json(const Json& json, const std::string& path, Outputs& outputs);
 
 /// A score as JSON, which has no infinity: +-1e308 compares as one would.
 Json number(double value);

@@ -14,6 +14,7 @@
 #include "cli/json.h"
 #include "cli/table.h"
 #include "quench/evaluate.h"
+#include "quench/formats.h"
 #include "quench/model.h"
 
 namespace quench::cli {
@@ -31,6 +32,12 @@ void check_suffix(const std::string& out, const char* suffix, const char* other)
   if (out.ends_with(suffix)) return;
   throw Error(ErrorKind::Usage,
               fmt::format("-o takes a file that ends in {}; got '{}' ({})", suffix, out, other));
+}
+
+void check_files(const PackFlags& flags) {
+  Outputs outputs;
+  reads_model(outputs, flags.model, "the model");
+  writes_model(outputs, flags.out, "the result");
 }
 
 std::string percent(std::int64_t part, std::int64_t whole) {
@@ -54,6 +61,7 @@ void print_summary(const PackSummary& summary, std::int64_t before) {
 
 int run_pack(const PackFlags& flags) {
   check_suffix(flags.out, ".qnch", "quench unpack writes .onnx");
+  check_files(flags);
   const std::int64_t before = inspect(flags.model).bytes_on_disk;
   save(load(flags.model), flags.out, {.encode = !flags.plain});
   const PackSummary summary = describe_packed(flags.out);
@@ -76,6 +84,7 @@ int run_pack(const PackFlags& flags) {
 
 int run_unpack(const PackFlags& flags) {
   check_suffix(flags.out, ".onnx", "quench pack writes .qnch");
+  check_files(flags);
   const PackSummary summary = describe_packed(flags.model);
   using Data = SaveOptions::Data;
   save(load(flags.model), flags.out, {.data = flags.external ? Data::External : Data::AsRead});

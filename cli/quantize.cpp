@@ -20,19 +20,24 @@ int run_quantize(const CLI::App& app, const QuantizeFlags& flags, const Quantize
   const Context context = make_context(flags.common, bar);
   QuantizeOptions options = options_of(flags);
   refuse_idle_flags(app, options);
+  Outputs outputs;
+  reads_configuration(outputs, flags);
+  if (!report_path.empty()) outputs.writes(report_path, "the JSON report");
+  if (!extras.report.empty()) writes_report(outputs, extras.report);
   if (!extras.debug_info.empty()) options.debug_info_save_path = extras.debug_info;
   if (!extras.target_metric.empty()) {
-    return quantize_to_target(flags.model, flags.out, options, extras, context);
+    return quantize_to_target(flags.model, flags.out, options, extras, context, outputs);
   }
-  const QuantizeReport report = quantize(flags.model, flags.out, options, context);
+  const QuantizeReport report = quantize(flags.model, flags.out, options, context, outputs);
   if (!report.activation_observer.empty()) {
     options.config.default_activation_observer = report.activation_observer;
   }
-  write_extras(flags.model, options, extras, context);
+  write_extras(flags.model, options, extras, context, outputs);
+  const Json json = to_json(report);
+  if (!report_path.empty()) write_json(json, report_path, outputs);
+  outputs.commit();
   bar.clear();
   for (const std::string& warning : report.warnings) context.warn(warning);
-  const Json json = to_json(report);
-  if (!report_path.empty()) write_json(json, report_path);
   if (flags.common.json) {
     print_json(json);
   } else {

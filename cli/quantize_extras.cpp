@@ -26,33 +26,27 @@ void add_extra_flags(CLI::App& app, QuantizeExtras& extras) {
 }
 
 void write_extras(const std::string& model, const QuantizeOptions& options,
-                  const QuantizeExtras& extras, const Context& context) {
+                  const QuantizeExtras& extras, const Context& context, Outputs& outputs) {
   if (!extras.report.empty()) {
     AnalyzeOptions analysis;
     analysis.quantize = options;
-    write_report(model, analysis, extras.report, nullptr, context);
+    write_report(model, analysis, extras.report, nullptr, context, outputs);
   }
 }
 
 int quantize_to_target(const std::string& model, const std::string& out,
                        const QuantizeOptions& options, const QuantizeExtras& extras,
-                       const Context& context) {
+                       const Context& context, Outputs& outputs) {
   AnalyzeOptions analysis;
   analysis.quantize = options;
   analysis.metric = extras.target_metric;
   analysis.save_dir = out + ".analysis";
-  const TargetResult result =
-      analyze_target(model, analysis, {.at_least = extras.at_least, .out_path = out}, context);
+  const TargetResult result = analyze_target(
+      model, analysis, {.at_least = extras.at_least, .out_path = out}, context, outputs);
   print_target(result);
   if (!result.met) return report_missed(result);
-  write_extras(model, options, extras, context);
-  if (!options.debug_info_save_path.empty()) {
-    DebugInfoOptions debug;
-    debug.data = options.data;
-    debug.input_shapes = options.input_shapes;
-    debug.folder = options.debug_info_save_path;
-    write_debug_info(model, out, debug, context);
-  }
+  write_extras(model, options, extras, context, outputs);
+  outputs.commit();
   return kOk;
 }
 

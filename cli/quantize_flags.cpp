@@ -184,6 +184,12 @@ void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
   app.add_flag("--no-metadata", flags.no_metadata, "Leave the settings out of the model");
 }
 
+void reads_configuration(Outputs& outputs, const QuantizeFlags& flags) {
+  for (const std::string& path : {flags.config, flags.settings, flags.data.config}) {
+    outputs.reads(path, "the settings");
+  }
+}
+
 QuantizeOptions options_of(const QuantizeFlags& flags) {
   QuantizeOptions options;
   if (!flags.settings.empty()) options = read_settings(flags.settings);

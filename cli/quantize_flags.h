@@ -9,6 +9,7 @@
 #include "cli/common.h"
 #include "cli/data_flags.h"
 #include "cli/weight_flags.h"
+#include "quench/files.h"
 #include "quench/quantize.h"
 
 namespace quench::cli {
@@ -68,5 +69,7 @@ void add_quantize_flags(CLI::App& app, QuantizeFlags& flags);
 
 /// Settings, then the configuration file, then the flags.
 QuantizeOptions options_of(const QuantizeFlags& flags);
+/// Tells `outputs` which files say how to quantise.
+void reads_configuration(Outputs& outputs, const QuantizeFlags& flags);
 
 }  // namespace quench::cli

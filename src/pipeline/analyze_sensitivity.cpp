@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "pipeline/analyze_setup.h"
 #include "pipeline/checkpoint.h"
+#include "pipeline/job_files.h"
 
 namespace quench {
 namespace {
@@ -119,24 +120,37 @@ void rank_by_data(Analysis& analysis, const SensitivityOptions& how, Checkpoint&
       scorer.value(analyze::score_model(analysis.simulator->quantized({}), job, expected));
 }
 
-void write_analysis(const SensitivityResult& result, const std::string& folder) {
+void write_analysis(const SensitivityResult& result, const std::string& path, Outputs& outputs) {
   std::string text;
   for (const LayerSensitivity& layer : result.layers) {
     text += format("{} layer name: {}, eval metric: {}\n", result.reverse ? "without" : "quant",
                    on_one_line(layer.layer), layer.metric);
   }
-  write_text((std::filesystem::path(folder) / "analysis.txt").string(), text);
+  write_text(path, text, outputs);
 }
 
 }  // namespace
 
 SensitivityResult analyze_sensitivity(const std::string& model_path, const AnalyzeOptions& options,
                                       const SensitivityOptions& how, const Context& context) {
+  return with_outputs([&](Outputs& outputs) {
+    return analyze_sensitivity(model_path, options, how, context, outputs);
+  });
+}
+
+SensitivityResult analyze_sensitivity(const std::string& model_path, const AnalyzeOptions& options,
+                                      const SensitivityOptions& how, const Context& context,
+                                      Outputs& outputs) {
   if (how.worst < 1) fail(ErrorKind::Usage, "the worst layers must be at least 1");
+  const std::filesystem::path folder(options.save_dir);
+  const std::string table = (folder / "analysis.txt").string();
+  const std::string scores = (folder / "analysis_checkpoint.json").string();
+  if (!options.save_dir.empty()) make_folder(options.save_dir);
+  reads_analysis(outputs, model_path, options);
+  outputs.writes(table, "the analysis");
+  outputs.writes(scores, "the checkpoint");
   Analysis analysis = set_up_analysis(model_path, options, AnalysisNeeds::Evaluation, context);
-  Checkpoint checkpoint(
-      (std::filesystem::path(options.save_dir) / "analysis_checkpoint.json").string(),
-      fingerprint_of(analysis, options, how));
+  Checkpoint checkpoint(scores, fingerprint_of(analysis, options, how));
   SensitivityResult result{.reverse = how.reverse};
   result.resumed = options.resume ? 1 : 0;
   const auto began = Clock::now();
@@ -147,7 +161,7 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
     rank_by_data(analysis, how, checkpoint, context, result);
   }
   result.calibration_seconds = analysis.calibration_seconds;
-  write_analysis(result, options.save_dir);
+  write_analysis(result, table, outputs);
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
+#include "pipeline/job_files.h"
 #include "pipeline/quantize_steps.h"
 #include "pipeline/random_inputs.h"
 #include "pipeline/small_layers.h"
@@ -121,9 +122,7 @@ void make_folder(const std::string& path) {
 }
 
 void write_text(const std::string& path, std::string_view text) {
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(text.data(), text.size())));
-  file.commit();
+  with_outputs([&](Outputs& outputs) { write_text(path, text, outputs); });
 }
 
 std::string on_one_line(std::string_view name) {

@@ -12,6 +12,7 @@
 #include "calibrate/collect.h"
 #include "observe/scan.h"
 #include "pipeline/analyze_setup.h"
+#include "pipeline/job_files.h"
 #include "report/plots.h"
 #include "report/statistics_table.h"
 
@@ -133,7 +134,7 @@ std::vector<report::Plotted> plotted(const std::vector<TensorRow>& rows, bool we
 }
 
 void draw_all(const std::vector<TensorRow>& rows, const std::filesystem::path& folder,
-              const Context& context) {
+              const Context& context, Outputs& outputs) {
   for (const bool quantized : {false, true}) {
     for (const bool weights : {false, true}) {
       const auto tensors = plotted(rows, weights, quantized);
@@ -141,9 +142,10 @@ void draw_all(const std::vector<TensorRow>& rows, const std::filesystem::path& f
           format("{}_{}", quantized ? "quantized" : "fp", weights ? "weight" : "activation");
       const std::string title =
           format("{} {}", quantized ? "quantised" : "float", weights ? "weights" : "activations");
-      report::write_box_plot(tensors, title, (folder / (stem + "_boxplot.pdf")).string(), context);
-      report::write_hist_plot(tensors, title, (folder / (stem + "_histplot.pdf")).string(),
-                              context);
+      report::write_box_plot(tensors, title, (folder / (stem + "_boxplot.pdf")).string(), context,
+                             outputs);
+      report::write_hist_plot(tensors, title, (folder / (stem + "_histplot.pdf")).string(), context,
+                              outputs);
     }
   }
 }
@@ -152,6 +154,12 @@ void draw_all(const std::vector<TensorRow>& rows, const std::filesystem::path& f
 
 StatisticsResult analyze_statistics(const std::string& model_path, const AnalyzeOptions& options,
                                     const Context& context) {
+  return with_outputs(
+      [&](Outputs& outputs) { return analyze_statistics(model_path, options, context, outputs); });
+}
+
+StatisticsResult analyze_statistics(const std::string& model_path, const AnalyzeOptions& options,
+                                    const Context& context, Outputs& outputs) {
   if (options.quantize.data.path.empty()) {
     fail(ErrorKind::Usage, "statistics are of samples: give --data PATH");
   }
@@ -159,13 +167,16 @@ StatisticsResult analyze_statistics(const std::string& model_path, const Analyze
   AnalyzeOptions own = options;
   own.quantize.statistics.clear();
   own.quantize.held_out = 0;  // every sample is drawn; nothing is judged
+  const std::filesystem::path folder(options.save_dir);
+  if (!options.save_dir.empty()) make_folder(options.save_dir);
+  reads_analysis(outputs, model_path, own);
+  outputs.writes((folder / "statistic.csv").string(), "the table");
   Analysis analysis = set_up_analysis(model_path, own, AnalysisNeeds::Statistics, context);
   std::vector<TensorRow> rows;
   add_activations(analysis, own, context, rows);
   add_weights(*analysis.simulator, rows);
-  const std::filesystem::path folder(options.save_dir);
-  write_text((folder / "statistic.csv").string(), report::statistics_table(rows));
-  draw_all(rows, folder, context);
+  write_text((folder / "statistic.csv").string(), report::statistics_table(rows), outputs);
+  draw_all(rows, folder, context, outputs);
   StatisticsResult result;
   result.layers = analysis.simulator->layers().size();
   result.samples = analysis.calibration_samples;

@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "base/format.h"
+#include "pipeline/debug_info.h"
+#include "pipeline/job_files.h"
 #include "pipeline/jury.h"
 #include "pipeline/random_inputs.h"
 
@@ -67,6 +69,8 @@ bool can_be_listed(const std::string& name) {
 }
 
 constexpr const char* kSettings = "target_settings.json";
+constexpr const char* kConfig = "target.cfg";
+constexpr const char* kStatistics = "target.stats";
 
 /// The job as converter_lite's configuration. What its keys cannot say is in the settings.
 std::string config_text(const QuantizeOptions& job) {
@@ -84,47 +88,61 @@ std::string config_text(const QuantizeOptions& job) {
 /// Writes what was found.
 class TargetWriter {
  public:
-  TargetWriter(Analysis& analysis, const AnalyzeOptions& options, const TargetOptions& how,
-               const Context& context)
-      : analysis_(analysis), options_(options), folder_(options.save_dir), context_(context) {
-    path_ = how.out_path;
-    if (!path_.empty()) return;
-    make_folder((folder_ / "target_quant_model").string());
-    path_ = (folder_ / "target_quant_model" / "model.onnx").string();
-  }
+  TargetWriter(Analysis& analysis, const AnalyzeOptions& options, std::string path,
+               const Context& context, Outputs& outputs)
+      : analysis_(analysis),
+        options_(options),
+        folder_(options.save_dir),
+        context_(context),
+        path_(std::move(path)),
+        outputs_(outputs) {}
 
-  /// Writes the model as `quantize` does, so that the configuration gives it again, and judges the
-  /// file. Should it come out worse than what was judged, more layers are left in float.
+  /// Makes the model as `quantize` does, so that the configuration gives it again, and judges it.
+  /// Should it come out worse than what was judged, more layers are left in float.
   void write(Jury& jury, const std::vector<analyze::RankedLayer>& worst_first, Choice& choice,
              TargetResult& result) {
     for (const auto& [next, noise] : worst_first) {
       if (choice.in_float.contains(next)) continue;
-      make(choice);
-      const Verdict verdict = jury.judge_file(path_, choice, result.value);
+      const QuantizeOptions job = complete_job(choice);
+      const Model model = make(choice, job);
+      const Verdict verdict = jury.judge_written(model, choice, result.value);
       result.evaluations += verdict.passes;
       result.value = verdict.value;
       result.met = verdict.meets;
-      if (result.met) return;
+      if (result.met) return keep(model, job);
       choice.in_float.insert(next);
     }
-    std::filesystem::remove(path_);
   }
 
  private:
-  void make(const Choice& choice) {
+  /// A pass that observes other values rounds its sums in another order: these are the statistics
+  /// that were judged.
+  QuantizeOptions complete_job(const Choice& choice) {
     QuantizeOptions job = job_of(options_, choice);
-    // A pass that observes other values rounds its sums in another order: these are the statistics
-    // that were judged.
-    const std::string statistics = (folder_ / "target.stats").string();
+    const std::string statistics = (folder_ / kStatistics).string();
     save_statistics(analysis_.simulator->statistics(), statistics);
     job.statistics = {statistics};
+    return job;
+  }
+
+  Model make(const Choice& choice, const QuantizeOptions& job) {
     if (choice.in_float.size() == analysis_.simulator->layers().size()) {
-      save(analysis_.simulator->quantized(choice), path_);  // there is nothing left to quantise
-    } else {
-      quantize(analysis_.model_path, path_, job, context_);
+      return analysis_.simulator->quantized(choice);  // there is nothing left to quantise
     }
-    write_text((folder_ / kSettings).string(), settings_json(job));
-    write_text((folder_ / "target.cfg").string(), config_text(job));
+    Model model;
+    Outputs trial;  // never committed: the model may not be the last
+    quantize_to(analysis_.model_path, path_, job, context_, trial, model);
+    return model;
+  }
+
+  void keep(const Model& model, const QuantizeOptions& job) {
+    save(model, path_, {}, outputs_);
+    write_text((folder_ / kSettings).string(), settings_json(job), outputs_);
+    write_text((folder_ / kConfig).string(), config_text(job), outputs_);
+    const DebugInfoOptions debug = start_debug_info(options_.quantize);
+    if (debug.folder.empty()) return;
+    write_debug_tables(load_for_tables(analysis_.model_path, debug), model, debug, context_,
+                       outputs_);
   }
 
   Analysis& analysis_;
@@ -132,12 +150,40 @@ class TargetWriter {
   std::filesystem::path folder_;
   const Context& context_;
   std::string path_;
+  Outputs& outputs_;
 };
+
+/// Where the model goes; every file that will be written is checked.
+std::string check_files(const std::string& model_path, const AnalyzeOptions& options,
+                        const TargetOptions& how, Outputs& outputs) {
+  const std::filesystem::path folder(options.save_dir);
+  std::string path = how.out_path;
+  if (path.empty()) {
+    make_folder((folder / "target_quant_model").string());
+    path = (folder / "target_quant_model" / "model.onnx").string();
+  }
+  for (const std::string& each : {options.save_dir, options.quantize.debug_info_save_path}) {
+    if (!each.empty()) make_folder(each);
+  }
+  reads_analysis(outputs, model_path, options);
+  writes_model(outputs, path, "the quantised model");
+  outputs.writes((folder / kStatistics).string(), "the statistics");
+  outputs.writes((folder / kSettings).string(), "the settings");
+  outputs.writes((folder / kConfig).string(), "the configuration");
+  return path;
+}
 
 }  // namespace
 
 TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions& options,
                             const TargetOptions& how, const Context& context) {
+  return with_outputs(
+      [&](Outputs& outputs) { return analyze_target(model_path, options, how, context, outputs); });
+}
+
+TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions& options,
+                            const TargetOptions& how, const Context& context, Outputs& outputs) {
+  const std::string path = check_files(model_path, options, how, outputs);
   const auto began = std::chrono::steady_clock::now();
   Analysis analysis = set_up_analysis(model_path, options, AnalysisNeeds::Evaluation, context);
   Jury jury(analysis, how.at_least, context);
@@ -176,7 +222,8 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
     }
   }
   if (result.met) {
-    TargetWriter(analysis, options, how, context).write(jury, worst_first, choice, result);
+    TargetWriter(analysis, options, path, context, outputs)
+        .write(jury, worst_first, choice, result);
   }
   result.in_float.assign(choice.in_float.begin(), choice.in_float.end());
   result.weight_bits = choice.weight_bits;

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
 #include "pipeline/fingerprint.h"
+#include "pipeline/job_files.h"
 #include "pipeline/job_steps.h"
 #include "pipeline/quantize_steps.h"
 #include "pipeline/settings.h"
@@ -72,11 +72,6 @@ class Snapshot {
     save_statistics(statistics, path_, note.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
 
-  void remove() const {
-    std::error_code error;
-    std::filesystem::remove(path_, error);
-  }
-
  private:
   std::string sample_text(std::int64_t index) const {
     Fingerprint sample;
@@ -118,8 +113,18 @@ class Keeper {
 void calibrate_model(const std::string& model_path, const std::string& statistics_path,
                      const QuantizeOptions& options, const Context& context,
                      const ResumeOptions& resume) {
+  with_outputs([&](Outputs& outputs) {
+    calibrate_model(model_path, statistics_path, options, context, resume, outputs);
+  });
+}
+
+void calibrate_model(const std::string& model_path, const std::string& statistics_path,
+                     const QuantizeOptions& options, const Context& context,
+                     const ResumeOptions& resume, Outputs& outputs) {
+  reads_job(outputs, model_path, options);
+  outputs.writes(statistics_path, "the statistics");
+  outputs.writes(statistics_path + ".partial", "the snapshot");
   Job job = start_job(model_path, options, context);
-  { const AtomicFile probe(statistics_path); }  // a path that cannot be written: say so early
   if (!job.source) {
     fail(ErrorKind::Usage, "calibration needs samples: give --data");
   }
@@ -137,7 +142,7 @@ void calibrate_model(const std::string& model_path, const std::string& statistic
   job.statistics =
       calibrate::collect(job.model, observed_values(job.plan), *job.source, collect, context);
   save_statistics(job.statistics, statistics_path, statistics_note(job, options));
-  snapshot.remove();
+  outputs.removes(statistics_path + ".partial");
 }
 
 }  // namespace quench

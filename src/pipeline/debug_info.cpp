@@ -10,6 +10,7 @@
 #include "analyze/simulator.h"
 #include "base/format.h"
 #include "pipeline/analyze_setup.h"
+#include "pipeline/job_files.h"
 #include "pipeline/random_inputs.h"
 #include "pipeline/weight_items.h"
 #include "plan/facts.h"
@@ -253,10 +254,10 @@ std::string summary_text(std::size_t round, const Model& model, const Values& re
 }
 
 /// What a run before left: rounds that this one may not have.
-void remove_old(const std::filesystem::path& folder) {
+void remove_old(const std::filesystem::path& folder, Outputs& outputs) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("round_") && name.ends_with(".csv")) std::filesystem::remove(entry.path());
+    if (name.starts_with("round_") && name.ends_with(".csv")) outputs.removes(entry.path());
   }
 }
 
@@ -301,7 +302,7 @@ DebugInfoOptions start_debug_info(const QuantizeOptions& options) {
 }
 
 void write_debug_tables(const Model& real, Model quantized, const DebugInfoOptions& options,
-                        const Context& context) {
+                        const Context& context, Outputs& outputs) {
   make_folder(options.folder);
   const std::filesystem::path folder(options.folder);
   infer_types(quantized);
@@ -315,28 +316,43 @@ void write_debug_tables(const Model& real, Model quantized, const DebugInfoOptio
   Values before(real, float_names, context);
   Values after(quantized, quantized_names, context);
   Rounds rounds(real.graph, options, context);
-  remove_old(folder);
+  remove_old(folder, outputs);
   std::string summary = debug_line({"Round", "TensorName", "CosineSimilarity"});
   for (std::int64_t round = 0; round < rounds.count(); ++round) {
     const TensorMap inputs = rounds.inputs(round);
     before.run(inputs);
     after.run(inputs);
-    write_text((folder / format("round_{}.csv", round)).string(), round_text(pairs, before, after));
+    write_text((folder / format("round_{}.csv", round)).string(), round_text(pairs, before, after),
+               outputs);
     summary += summary_text(static_cast<std::size_t>(round), real, before, after);
     context.report("debug reports", round + 1, rounds.count());
   }
-  write_text((folder / "output_summary.csv").string(), summary);
-  write_text((folder / "quant_param.csv").string(), grids_table(quantized.graph));
+  write_text((folder / "output_summary.csv").string(), summary, outputs);
+  write_text((folder / "quant_param.csv").string(), grids_table(quantized.graph), outputs);
+}
+
+Model load_for_tables(const std::string& path, const DebugInfoOptions& options) {
+  Model given = load(path);
+  set_input_shapes(given, options.input_shapes);
+  return in_place(options.type) ? prepare_weights(std::move(given), options.type)
+                                : prepare_for_quantization(std::move(given));
 }
 
 void write_debug_info(const std::string& model_path, const std::string& quantized_path,
                       const DebugInfoOptions& options, const Context& context) {
+  with_outputs([&](Outputs& outputs) {
+    write_debug_info(model_path, quantized_path, options, context, outputs);
+  });
+}
+
+void write_debug_info(const std::string& model_path, const std::string& quantized_path,
+                      const DebugInfoOptions& options, const Context& context, Outputs& outputs) {
   make_folder(options.folder);
-  Model given = load(model_path);
-  set_input_shapes(given, options.input_shapes);
-  const Model real = in_place(options.type) ? prepare_weights(std::move(given), options.type)
-                                            : prepare_for_quantization(std::move(given));
-  write_debug_tables(real, load(quantized_path), options, context);
+  reads_model(outputs, model_path, "the model");
+  reads_model(outputs, quantized_path, "the quantised model");
+  reads_samples(outputs, options.data);
+  write_debug_tables(load_for_tables(model_path, options), load(quantized_path), options, context,
+                     outputs);
 }
 
 }  // namespace quench

@@ -7,12 +7,12 @@
 #include <map>
 #include <set>
 
-#include "base/file.h"
 #include "base/format.h"
 #include "pipeline/disk_bytes.h"
 #include "pipeline/memory.h"
 #include "pipeline/weight.h"
 #include "pipeline/weight_samples.h"
+#include "quench/formats.h"
 #include "tune/balance_inputs.h"
 
 namespace quench {
@@ -169,7 +169,8 @@ class Job {
 }  // namespace
 
 QuantizeReport quantize_dynamic(const std::string& model_path, const std::string& out_path,
-                                const QuantizeOptions& options, const Context& context) {
+                                const QuantizeOptions& options, const Context& context,
+                                Outputs& outputs, Model& written) {
   const auto began = Clock::now();
   const PeakMemory memory;
   if (options.weight.bits != 8) {
@@ -183,12 +184,11 @@ QuantizeReport quantize_dynamic(const std::string& model_path, const std::string
   model = prepare_weights(std::move(model), QuantType::Dynamic);
   const std::vector<WeightItem> items = find_weight_items(model.graph, options, report);
   if (items.empty()) fail_without_weights();
-  { const AtomicFile probe(out_path); }
   WeightSamples samples(model, options, context);
   Job(model, options, context, report).run(items);
-  save(model, out_path);
+  report.bytes_after = static_cast<std::int64_t>(save(model, out_path, {}, outputs));
   samples.judge(model, report);
-  report.bytes_after = bytes_on_disk(out_path, model);
+  written = std::move(model);
   report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   report.peak_memory_mb = memory.peak_mb();
   return report;

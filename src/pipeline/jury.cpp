@@ -61,14 +61,13 @@ Verdict Jury::judge(const Choice& choice, Effort effort) {
   return verdict;
 }
 
-Verdict Jury::judge_file(const std::string& path, const Choice& choice, double known) {
-  Model model = load(path);
+Verdict Jury::judge_written(const Model& model, const Choice& choice, double known) {
   if (!analysis_.eval && same_outputs(model, choice)) {
     const auto share = static_cast<double>(analysis_.data->batch(0)->samples) /
                        static_cast<double>(analysis_.data->size());
     return {.meets = enough(known), .value = known, .passes = share};
   }
-  return judge_model(std::move(model), Effort::All);
+  return judge_model(model, Effort::All);
 }
 
 Verdict Jury::judge_model(Model model, Effort effort) {

@@ -17,9 +17,9 @@ class Jury {
   bool enough(double value) const;
   double float_value();
   analyze::Verdict judge(const analyze::Choice& choice, analyze::Effort effort);
-  /// The choice as it was written to a file. Where the file does what was judged before, `known`
-  /// holds for it, and a batch is enough to see that.
-  analyze::Verdict judge_file(const std::string& path, const analyze::Choice& choice, double known);
+  /// The choice as it will be written. Where the model does what was judged before, `known` holds
+  /// for it, and a batch is enough to see that.
+  analyze::Verdict judge_written(const Model& model, const analyze::Choice& choice, double known);
 
  private:
   /// What the float model gives.

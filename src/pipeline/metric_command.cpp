@@ -66,6 +66,15 @@ std::optional<double> last_number(const std::string& text) {
   return value;
 }
 
+/// A name in the folder that no file has.
+std::string free_path(const std::filesystem::path& folder) {
+  for (int i = 0;; ++i) {
+    const std::filesystem::path path =
+        folder / format("metric_model{}.onnx", i == 0 ? "" : format("_{}", i));
+    if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return path.string();
+  }
+}
+
 struct Removed {
   std::string path;
   ~Removed() {
@@ -82,7 +91,7 @@ double run_metric_command(const std::string& command, const Model& model,
     fail(ErrorKind::Usage, "the metric command '{}' has no {{model}} for the model's file",
          command);
   }
-  const Removed file{(std::filesystem::path(folder) / "metric_model.onnx").string()};
+  const Removed file{free_path(folder)};
   save(model, file.path);
   const auto [text, status] = output_of(filled_in(command, file.path));
   if (status != 0) {

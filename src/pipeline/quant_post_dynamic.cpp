@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "pipeline/job_files.h"
 #include "pipeline/paddle_names.h"
 #include "pipeline/weight_items.h"
 #include "quench/post_dynamic.h"
@@ -69,7 +70,7 @@ std::string file_in(const QuantPostDynamicOptions& options, const char* folder) 
 
 /// The float model with the weights that the quantised one computes with.
 void write_test_model(Model model, const QuantizeOptions& job, const std::string& path,
-                      const Context& context) {
+                      const Context& context, Outputs& outputs) {
   model = prepare_weights(std::move(model), QuantType::Weight);
   QuantizeReport unused;
   for (const WeightItem& item : find_weight_items(model.graph, job, unused)) {
@@ -79,7 +80,7 @@ void write_test_model(Model model, const QuantizeOptions& job, const std::string
     model.graph[value].constant =
         convert(quant::dequantize_weight(weight, context.num_threads()), dtype);
   }
-  save(model, path);
+  save(model, path, {}, outputs);
 }
 
 }  // namespace
@@ -96,11 +97,16 @@ QuantizeReport quant_post_dynamic(const QuantPostDynamicOptions& options, const 
   job.weight.per_channel = options.weight_quantize_type == "channel_wise_abs_max";
   job.weight.observer = "abs_max";
   job.weight.bias_correction = false;
-  QuantizeReport report = quantize(in, file_in(options, "quantized_model"), job, context);
-  if (options.generate_test_model) {
-    write_test_model(model, job, file_in(options, "test_model"), context);
-  }
-  return report;
+  return with_outputs([&](Outputs& outputs) {
+    const std::string out = file_in(options, "quantized_model");
+    QuantizeReport report = quantize(in, out, job, context, outputs);
+    if (options.generate_test_model) {
+      const std::string test = file_in(options, "test_model");
+      writes_model(outputs, test, "the test model");
+      write_test_model(model, job, test, context, outputs);
+    }
+    return report;
+  });
 }
 
 }  // namespace quench

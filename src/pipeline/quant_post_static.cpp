@@ -7,10 +7,11 @@
 #include <limits>
 #include <set>
 
-#include "base/file.h"
 #include "base/format.h"
 #include "base/nearest.h"
 #include "pipeline/advice.h"
+#include "pipeline/disk_bytes.h"
+#include "pipeline/job_files.h"
 #include "pipeline/paddle_names.h"
 #include "pipeline/quantize_steps.h"
 #include "quench/ptq.h"
@@ -113,11 +114,16 @@ QuantConfig config_of(const QuantPostStaticOptions& options) {
 }
 
 QuantizeReport from_generator(const std::string& in, const std::string& out,
-                              const QuantPostStaticOptions& options, const Context& context) {
+                              const QuantPostStaticOptions& options, const Context& context,
+                              Outputs& outputs) {
+  reads_model(outputs, in, "the model");
+  writes_model(outputs, out, "the quantised model");
   const auto began = std::chrono::steady_clock::now();
   QuantizeReport report;
   const PTQ ptq(config_of(options), context);
-  ObservedModel observed = ptq.quantize(load(in));
+  const Model model = load(in);
+  report.bytes_before = bytes_on_disk(in, model);
+  ObservedModel observed = ptq.quantize(model);
   note_decisions(observed.model(), observed.plan(), report);
   std::int64_t batches = 0;
   while (options.batch_nums == 0 || batches < options.batch_nums) {
@@ -133,9 +139,7 @@ QuantizeReport from_generator(const std::string& in, const std::string& out,
   for (const auto& [name, statistic] : statistics) {
     report.calibration_samples = std::max(report.calibration_samples, statistic.samples);
   }
-  save(ptq.convert(observed), out);
-  report.bytes_before = static_cast<std::int64_t>(file_size(in));
-  report.bytes_after = static_cast<std::int64_t>(file_size(out));
+  report.bytes_after = static_cast<std::int64_t>(save(ptq.convert(observed), out, {}, outputs));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return report;
 }
@@ -146,7 +150,10 @@ QuantizeReport quant_post_static(const QuantPostStaticOptions& options, const Co
   check(options);
   const std::string in = paddle_model_path(options.model_dir, options.model_filename);
   const std::string out = save_path(options);
-  if (options.batch_generator) return from_generator(in, out, options, context);
+  if (options.batch_generator) {
+    return with_outputs(
+        [&](Outputs& outputs) { return from_generator(in, out, options, context, outputs); });
+  }
   if (options.data_loader.path.empty()) {
     fail(ErrorKind::Usage,
          "quant_post_static needs samples to calibrate with: set data_loader.path or "

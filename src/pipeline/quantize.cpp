@@ -6,13 +6,14 @@
 #include <chrono>
 #include <map>
 
-#include "base/file.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
 #include "formats/registry.h"
 #include "pipeline/advice.h"
 #include "pipeline/batchnorm_check.h"
 #include "pipeline/debug_info.h"
+#include "pipeline/disk_bytes.h"
+#include "pipeline/job_files.h"
 #include "pipeline/job_steps.h"
 #include "pipeline/layer_scores.h"
 #include "pipeline/memory.h"
@@ -80,15 +81,16 @@ void advise_on_data(Job& job, const Judge& judge, const Context& context, Quanti
 }
 
 QuantizeReport quantize_fully(const std::string& model_path, const std::string& out_path,
-                              const QuantizeOptions& options, const Context& context) {
+                              const QuantizeOptions& options, const Context& context,
+                              Outputs& outputs, Model& written) {
   const auto began = Clock::now();
   const PeakMemory memory;
   QuantizeReport report;
   check_form(options);
   Job job = start_job(model_path, options, context);
   report.warnings = options.notes;
+  report.bytes_before = bytes_on_disk(model_path, job.unfolded);
   check_anything_to_do(job, model_path, options.config.target);
-  { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
   const DebugInfoOptions debug = start_debug_info(options);
   warm_up(job, options, context);
   const Judge judge(job, context);
@@ -111,14 +113,13 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
   pad_channels(quantised, find_target(options.config.target).depthwise_channels);
   if (options.qoperator) quantised = to_qoperator(quantised);
   note_origin(quantised, options, job.origin);
-  save(quantised, out_path);
-  if (!debug.folder.empty()) write_debug_tables(job.model, simulated, debug, context);
+  report.bytes_after = static_cast<std::int64_t>(save(quantised, out_path, {}, outputs));
+  if (!debug.folder.empty()) write_debug_tables(job.model, simulated, debug, context, outputs);
   for (const auto& [name, statistic] : job.statistics) {
     report.calibration_samples = std::max(report.calibration_samples, statistic.samples);
   }
   report.judged_samples = job.parts.judge;
-  report.bytes_before = static_cast<std::int64_t>(file_size(model_path));
-  report.bytes_after = static_cast<std::int64_t>(file_size(out_path));
+  written = std::move(quantised);
   report.peak_memory_mb = memory.peak_mb();
   report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return report;
@@ -142,20 +143,25 @@ void warn_of_wasted_bits(const std::string& out_path, QuantizeReport& report) {
       out_path, stored / elements, needed / elements, packed_format().extension));
 }
 
-/// Runs a job that changes its model in place, then compares the two files.
-QuantizeReport with_tables(decltype(quantize) job, const std::string& model_path,
+/// Runs a job that changes its model in place, then compares the two models.
+QuantizeReport with_tables(decltype(quantize_to) job, const std::string& model_path,
                            const std::string& out_path, const QuantizeOptions& options,
-                           const Context& context) {
+                           const Context& context, Outputs& outputs, Model& written) {
   const DebugInfoOptions debug = start_debug_info(options);
-  QuantizeReport report = job(model_path, out_path, options, context);
-  if (!debug.folder.empty()) write_debug_info(model_path, out_path, debug, context);
+  QuantizeReport report = job(model_path, out_path, options, context, outputs, written);
+  if (!debug.folder.empty()) {
+    write_debug_tables(load_for_tables(model_path, debug), written, debug, context, outputs);
+  }
   return report;
 }
 
 }  // namespace
 
-QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
-                        const QuantizeOptions& given, const Context& context) {
+QuantizeReport quantize_to(const std::string& model_path, const std::string& out_path,
+                           const QuantizeOptions& given, const Context& context, Outputs& outputs,
+                           Model& written) {
+  reads_job(outputs, model_path, given);
+  writes_model(outputs, out_path, "the quantised model");
   QuantizeOptions options = given;
   const bool packed = out_path.ends_with(packed_format().extension);
   if (!packed) {
@@ -165,19 +171,33 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
   QuantizeReport report;
   switch (options.type) {
     case QuantType::Weight:
-      report = with_tables(quantize_weights, model_path, out_path, options, context);
+      report =
+          with_tables(quantize_weights, model_path, out_path, options, context, outputs, written);
       if (options.weight.bits == 0 && !packed) warn_of_wasted_bits(out_path, report);
       break;
     case QuantType::Dynamic:
-      report = with_tables(quantize_dynamic, model_path, out_path, options, context);
+      report =
+          with_tables(quantize_dynamic, model_path, out_path, options, context, outputs, written);
       break;
     case QuantType::None:
     case QuantType::Full:
-      report = quantize_fully(model_path, out_path, options, context);
+      report = quantize_fully(model_path, out_path, options, context, outputs, written);
       break;
   }
   report.settings = settings_json(options);
   return report;
+}
+
+QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
+                        const QuantizeOptions& options, const Context& context, Outputs& outputs) {
+  Model written;
+  return quantize_to(model_path, out_path, options, context, outputs, written);
+}
+
+QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
+                        const QuantizeOptions& options, const Context& context) {
+  return with_outputs(
+      [&](Outputs& outputs) { return quantize(model_path, out_path, options, context, outputs); });
 }
 
 }  // namespace quench

@@ -8,9 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/file.h"
 #include "base/format.h"
 #include "base/nearest.h"
+#include "data/npy.h"
+#include "pipeline/job_files.h"
 #include "pipeline/random_inputs.h"
 #include "quench/data.h"
 #include "quench/run.h"
@@ -164,7 +165,7 @@ Tensor for_numpy(const Tensor& tensor) {
   return convert(tensor, type.is_signed ? DType::Int8 : DType::UInt8);
 }
 
-void write_index(const std::vector<RunValue>& values, const std::string& path) {
+void write_index(const std::vector<RunValue>& values, const std::string& path, Outputs& outputs) {
   nlohmann::ordered_json index;
   for (const RunValue& value : values) {
     index[value.name] = {
@@ -172,23 +173,32 @@ void write_index(const std::vector<RunValue>& values, const std::string& path) {
   }
   const std::string text =
       index.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
+  write_text(path, text, outputs);
 }
 
-void write_values(std::vector<RunValue>& values, const TensorMap& tensors, const fs::path& dir) {
+/// The files of the values; none may be one of the inputs.
+std::map<std::string, std::string> name_files(const std::string& model_path,
+                                              const RunOptions& options,
+                                              const std::vector<std::string>& wanted,
+                                              Outputs& outputs) {
+  const fs::path dir(options.output_dir);
   std::error_code error;
   fs::create_directories(dir, error);
   if (error) {
     fail(ErrorKind::Io, "the folder {} cannot be made: {}", dir.string(), error.message());
   }
-  std::set<std::string> taken;
-  for (RunValue& value : values) {
-    value.file = file_name(value.name, taken);
-    write_npy(for_numpy(tensors.at(value.name)), (dir / value.file).string());
+  reads_model(outputs, model_path, "the model");
+  for (const auto& [input, source] : options.inputs) {
+    if (!is_made_up(source)) reads_samples(outputs, {.path = source});
   }
-  write_index(values, (dir / "index.json").string());
+  std::map<std::string, std::string> files;
+  std::set<std::string> taken;
+  for (const std::string& name : wanted) {
+    files[name] = file_name(name, taken);
+    outputs.writes((dir / files[name]).string(), format("the value '{}'", name));
+  }
+  outputs.writes((dir / "index.json").string(), "the index");
+  return files;
 }
 
 }  // namespace
@@ -199,12 +209,22 @@ std::vector<RunValue> run_model(const std::string& model_path, const RunOptions&
   // Names, files and shapes are checked first: the engine takes longer to load.
   const std::vector<std::string> wanted = wanted_values(model.graph, options.taps);
   const TensorMap feeds = read_feeds(required_inputs(model.graph), options, context);
+  const fs::path dir(options.output_dir);
+  Outputs outputs;
+  std::map<std::string, std::string> files;
+  if (!dir.empty()) files = name_files(model_path, options, wanted, outputs);
   Session session(std::move(model), {.taps = options.taps, .dequantize = options.dequantize},
                   context);
   const TensorMap results = session.run(feeds, wanted);
   std::vector<RunValue> values;
-  for (const std::string& name : wanted) values.push_back(describe(name, results.at(name)));
-  if (!options.output_dir.empty()) write_values(values, results, options.output_dir);
+  for (const std::string& name : wanted) {
+    values.push_back(describe(name, results.at(name)));
+    if (dir.empty()) continue;
+    values.back().file = files.at(name);
+    outputs.add(data::stage_npy(for_numpy(results.at(name)), (dir / files.at(name)).string()));
+  }
+  if (!dir.empty()) write_index(values, (dir / "index.json").string(), outputs);
+  outputs.commit();
   return values;
 }
 

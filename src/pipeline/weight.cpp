@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/file.h"
 #include "base/format.h"
 #include "pipeline/disk_bytes.h"
 #include "pipeline/fingerprint.h"
@@ -14,6 +13,7 @@
 #include "pipeline/settings.h"
 #include "pipeline/weight_bodies.h"
 #include "pipeline/weight_samples.h"
+#include "quench/formats.h"
 
 namespace quench {
 namespace {
@@ -71,7 +71,8 @@ void write_items(Model& model, const std::vector<WeightItem>& items, Moments& mo
 }  // namespace
 
 QuantizeReport quantize_weights(const std::string& model_path, const std::string& out_path,
-                                const QuantizeOptions& options, const Context& context) {
+                                const QuantizeOptions& options, const Context& context,
+                                Outputs& outputs, Model& written) {
   const auto began = Clock::now();
   const PeakMemory memory;
   QuantizeReport report;
@@ -82,7 +83,6 @@ QuantizeReport quantize_weights(const std::string& model_path, const std::string
   model = prepare_weights(std::move(model), QuantType::Weight);
   std::vector<WeightItem> items = find_weight_items(model.graph, options, report);
   if (items.empty() && count_body_weights(model, options) == 0) fail_without_weights();
-  { const AtomicFile probe(out_path); }  // a path that cannot be written: say so before the work
   const std::string origin = fingerprint(model);
   if (options.weight.bits == 0 && !items.empty()) {
     choose_mixed_bits(model, options, context, items, report);
@@ -93,9 +93,10 @@ QuantizeReport quantize_weights(const std::string& model_path, const std::string
   write_items(model, items, moments, context, report);
   quantize_bodies(model, options, context, report);
   note_choices(model, report.weights);
-  save(model, out_path, {.encode = options.weight.enable_encode});
+  const SaveOptions saving{.encode = options.weight.enable_encode};
+  report.bytes_after = static_cast<std::int64_t>(save(model, out_path, saving, outputs));
   samples.judge(model, report);
-  report.bytes_after = bytes_on_disk(out_path, model);
+  written = std::move(model);
   report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   report.peak_memory_mb = memory.peak_mb();
   return report;

@@ -7,6 +7,7 @@
 #include "analyze/layer_error.h"
 #include "base/format.h"
 #include "pipeline/analyze_setup.h"
+#include "pipeline/job_files.h"
 #include "plan/facts.h"
 #include "quench/report.h"
 #include "report/html_report.h"
@@ -192,6 +193,16 @@ void add_summary(const Analysis& analysis, report::ReportData& data) {
 void write_report(const std::string& model_path, const AnalyzeOptions& options,
                   const std::string& path, const SensitivityResult* sensitivity,
                   const Context& context) {
+  with_outputs([&](Outputs& outputs) {
+    write_report(model_path, options, path, sensitivity, context, outputs);
+  });
+}
+
+void write_report(const std::string& model_path, const AnalyzeOptions& options,
+                  const std::string& path, const SensitivityResult* sensitivity,
+                  const Context& context, Outputs& outputs) {
+  reads_analysis(outputs, model_path, options);
+  writes_report(outputs, path);
   AnalyzeOptions own = options;
   own.quantize.statistics.clear();
   own.save_dir.clear();
@@ -201,7 +212,7 @@ void write_report(const std::string& model_path, const AnalyzeOptions& options,
   data.title = format("Quench: {}", model_path);
   add_settings(own, data);
   add_summary(analysis, data);
-  write_text(path, report::html_report(data));
+  write_text(path, report::html_report(data), outputs);
 }
 
 }  // namespace quench

@@ -11,24 +11,24 @@ namespace quench::report {
 namespace {
 
 void draw(const char* symbol, std::vector<Plotted> tensors, const std::string& title,
-          const std::string& path, const Context& context) {
+          const std::string& path, const Context& context, Outputs& outputs) {
   std::ranges::sort(tensors, {}, &Plotted::name);
   auto* plot = reinterpret_cast<DrawPlot*>(module_symbol("plots", symbol, context));
-  AtomicFile file(path);
-  plot(tensors, title, file.temporary_path());
-  file.commit();
+  auto file = std::make_unique<AtomicFile>(path);
+  plot(tensors, title, file->temporary_path());
+  outputs.add(std::move(file));
 }
 
 }  // namespace
 
 void write_box_plot(const std::vector<Plotted>& tensors, const std::string& title,
-                    const std::string& path, const Context& context) {
-  draw(kDrawBoxes, tensors, title, path, context);
+                    const std::string& path, const Context& context, Outputs& outputs) {
+  draw(kDrawBoxes, tensors, title, path, context, outputs);
 }
 
 void write_hist_plot(const std::vector<Plotted>& tensors, const std::string& title,
-                     const std::string& path, const Context& context) {
-  draw(kDrawBars, tensors, title, path, context);
+                     const std::string& path, const Context& context, Outputs& outputs) {
+  draw(kDrawBars, tensors, title, path, context, outputs);
 }
 
 }  // namespace quench::report

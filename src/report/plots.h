@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "quench/context.h"
+#include "quench/files.h"
 #include "quench/statistics.h"
 
 namespace quench::report {
@@ -18,10 +19,10 @@ struct Plotted {
 
 /// Boxes from quantiles, twenty a page under one scale, by name.
 void write_box_plot(const std::vector<Plotted>& tensors, const std::string& title,
-                    const std::string& path, const Context& context);
+                    const std::string& path, const Context& context, Outputs& outputs);
 /// A page for each tensor: 50 bins over its range, as shares.
 void write_hist_plot(const std::vector<Plotted>& tensors, const std::string& title,
-                     const std::string& path, const Context& context);
+                     const std::string& path, const Context& context, Outputs& outputs);
 
 /// What the module exports.
 inline constexpr const char* kDrawBoxes = "quench_draw_boxes";
