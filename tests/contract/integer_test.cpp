@@ -1,181 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every integer kernel gives what ONNX defines, computed in double precision: at most one element
 // in a thousand may differ, by one step, where rounding inside the requantisation decides.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstdlib>
-#include <random>
-#include <set>
 
-#include "quench/session.h"
-#include "unit/passes/builder.h"
+#include "contract/integer_maker.h"
 
 namespace quench {
 namespace {
 
-using testing::Builder;
-using Ints = std::vector<std::int64_t>;
+using testing::Comparison;
+using testing::Ints;
+using testing::Maker;
 
 const Context kContext{.threads = 2};
-
-/// A Q/DQ model under construction, in float (what runs on integers) or double (what checks it).
-class Maker {
- public:
-  Maker(std::uint64_t seed, DType real) : builder_(17), random_(seed), real_(real) {}
-
-  std::int64_t pick(std::int64_t low, std::int64_t high) {
-    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
-  }
-  bool flip() { return pick(0, 1) == 1; }
-  float uniform(float low, float high) {
-    return std::uniform_real_distribution<float>(low, high)(random_);
-  }
-
-  /// A graph input of random bytes, dequantised.
-  std::string activation(const Shape& shape, float scale = 0.02F) {
-    const std::string name = fresh("x");
-    const DType dtype = flip() ? DType::UInt8 : DType::Int8;
-    std::vector<Dim> dims;
-    for (const std::int64_t size : shape) dims.push_back({.value = size});
-    builder_.input(name, dims, dtype);
-    feeds_[name] = bytes(shape, dtype, -128, 127);
-    return dequantise(name, scale * uniform(0.5F, 1.5F), dtype, zero(dtype));
-  }
-  /// Constant int8 weights with one scale for each of `channels` along `axis`.
-  std::string weights(const Shape& shape, std::int64_t axis) {
-    const std::string name = fresh("w");
-    const bool is_signed = pick(0, 3) != 0;
-    const DType dtype = is_signed ? DType::Int8 : DType::UInt8;
-    builder_.constant(name, bytes(shape, dtype, -127, 127));
-    const bool each = flip();
-    const std::int64_t count = each ? shape[static_cast<std::size_t>(axis)] : 1;
-    scales_.clear();
-    for (std::int64_t i = 0; i < count; ++i) scales_.push_back(uniform(0.002F, 0.01F));
-    const std::int64_t origin = is_signed ? 0 : 128;
-    const std::string scale = reals(each ? Shape{count} : Shape{}, scales_);
-    const std::string zeros = integers(each ? Shape{count} : Shape{}, dtype,
-                                       Ints(static_cast<std::size_t>(count), origin));
-    Node& node = builder_.node("DequantizeLinear", {name, scale, zeros}, {name + "_real"});
-    if (each) node.set("axis", axis);
-    return name + "_real";
-  }
-  /// A bias in steps of the sums, or as real numbers.
-  std::string bias(std::int64_t channels, float source_scale) {
-    if (flip()) {
-      std::vector<float> numbers;
-      for (std::int64_t i = 0; i < channels; ++i) numbers.push_back(uniform(-1, 1));
-      return reals({channels}, numbers);
-    }
-    Ints steps;
-    for (std::int64_t i = 0; i < channels; ++i) steps.push_back(pick(-3000, 3000));
-    std::vector<float> scale;
-    for (const float each : scales_) scale.push_back(each * source_scale);
-    const std::string name = integers({channels}, DType::Int32, steps);
-    const std::string by = reals(scale.size() == 1 ? Shape{} : Shape{channels}, scale);
-    builder_.node("DequantizeLinear", {name, by}, {name + "_real"}).set("axis", std::int64_t{0});
-    return name + "_real";
-  }
-  std::string dequantise(const std::string& name, float scale, DType dtype, std::int64_t origin) {
-    last_scale_ = scale;
-    last_dtype_ = dtype;
-    last_zero_ = origin;
-    const std::string out = fresh("real");
-    builder_.node("DequantizeLinear", {name, reals({}, {scale}), integers({}, dtype, {origin})},
-                  {out});
-    return out;
-  }
-  /// A value on a random grid, as real numbers again.
-  std::string rounded(const std::string& value, float scale) {
-    const DType dtype = flip() ? DType::UInt8 : DType::Int8;
-    const std::int64_t origin = zero(dtype);
-    const float by = scale * uniform(0.7F, 1.3F);
-    const std::string bytes = fresh("bytes");
-    builder_.node("QuantizeLinear", {value, reals({}, {by}), integers({}, dtype, {origin})},
-                  {bytes});
-    return dequantise(bytes, by, dtype, origin);
-  }
-  /// Ends the graph: quantises a value onto a random grid, or the one of the last dequantised.
-  void finish(const std::string& value, float scale, bool same_grid = false) {
-    const DType dtype = same_grid ? last_dtype_ : flip() ? DType::UInt8 : DType::Int8;
-    const std::int64_t origin = same_grid ? last_zero_ : zero(dtype);
-    const float by = same_grid ? last_scale_ : scale * uniform(0.7F, 1.3F);
-    builder_.node("QuantizeLinear", {value, reals({}, {by}), integers({}, dtype, {origin})}, {"y"});
-    builder_.output("y");
-  }
-  /// Ends the graph with real numbers.
-  void output(const std::string& value) { builder_.output(value); }
-  /// One of the activations that a layer absorbs, or none.
-  std::string activated(const std::string& value) {
-    const std::string out = fresh("act");
-    switch (pick(0, 5)) {
-      case 0:
-        builder_.node("Relu", {value}, {out});
-        return out;
-      case 1:
-        builder_.node("Clip", {value, reals({}, {0}), reals({}, {uniform(0.5F, 6)})}, {out});
-        return out;
-      case 2:
-        builder_.node("LeakyRelu", {value}, {out}).set("alpha", 0.1F);
-        return out;
-      case 3:
-        builder_.node("HardSwish", {value}, {out});
-        return out;
-      default:
-        return value;
-    }
-  }
-  std::string apply(const std::string& op, const std::vector<std::string>& inputs) {
-    node(op, inputs);
-    return last_;
-  }
-  Node& node(const std::string& op, const std::vector<std::string>& inputs) {
-    last_ = fresh("v");
-    return builder_.node(op, inputs, {last_});
-  }
-  const std::string& last() const { return last_; }
-  float last_scale() const { return last_scale_; }
-  std::string ints(const Ints& numbers) {
-    const std::string name = fresh("ints");
-    builder_.constant(name, Tensor::of<std::int64_t>({std::ssize(numbers)}, numbers));
-    return name;
-  }
-  std::string reals(const Shape& shape, const std::vector<float>& numbers) {
-    const std::string name = fresh("r");
-    builder_.constant(name, convert(Tensor::of<float>(shape, numbers), real_));
-    return name;
-  }
-  const TensorMap& feeds() const { return feeds_; }
-  Model model() const { return builder_.model; }
-
- private:
-  std::string fresh(const std::string& stem) { return stem + std::to_string(next_++); }
-  std::int64_t zero(DType dtype) {
-    if (pick(0, 2) == 0) return dtype == DType::Int8 ? -128 : 0;
-    return dtype == DType::Int8 ? pick(-100, 100) : pick(20, 230);
-  }
-  std::string integers(const Shape& shape, DType dtype, const Ints& numbers) {
-    const std::string name = fresh("z");
-    builder_.constant(name, convert(Tensor::of<std::int64_t>(shape, numbers), dtype));
-    return name;
-  }
-  Tensor bytes(const Shape& shape, DType dtype, std::int64_t low, std::int64_t high) {
-    Ints numbers(static_cast<std::size_t>(*num_elements(shape)));
-    for (std::int64_t& each : numbers) each = pick(low, high) + (dtype == DType::UInt8 ? 128 : 0);
-    return convert(Tensor::of<std::int64_t>(shape, numbers), dtype);
-  }
-
-  Builder builder_;
-  std::mt19937_64 random_;
-  DType real_;
-  TensorMap feeds_;
-  std::vector<float> scales_;
-  std::string last_;
-  float last_scale_ = 1;
-  DType last_dtype_ = DType::UInt8;
-  std::int64_t last_zero_ = 0;
-  int next_ = 0;
-};
 
 void conv(Maker& m) {
   const std::int64_t groups = m.pick(0, 2) == 0 ? m.pick(2, 3) : 1;
@@ -408,42 +246,17 @@ constexpr std::array kFamilies = {Family{"conv", conv},
                                   Family{"softmax", softmax},
                                   Family{"move", move}};
 
-std::vector<std::int64_t> steps(const Tensor& tensor) {
-  const Tensor wide = convert(tensor, DType::Int64);
-  return {wide.data<std::int64_t>().begin(), wide.data<std::int64_t>().end()};
-}
-
 class IntegerKernels : public ::testing::TestWithParam<Family> {};
 
 TEST_P(IntegerKernels, EqualTheDefinition) {
   constexpr std::uint64_t kSeeds = 150;
-  std::int64_t elements = 0;
-  std::int64_t off_by_one = 0;
+  Comparison comparison;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    Maker fast(seed, DType::Float32);
-    Maker exact(seed, DType::Float64);
-    GetParam().make(fast);
-    GetParam().make(exact);
-    std::set<std::string> ran;
-    SessionOptions options;
-    options.on_step = [&](const StepTime& step) { ran.insert(std::string(step.op_type)); };
-    Session integer(fast.model(), options, kContext);
-    Session reference(exact.model(), {.reference = true}, kContext);
-    const auto got = steps(integer.run(fast.feeds()).at("y"));
-    const auto wanted = steps(reference.run(exact.feeds()).at("y"));
-    ASSERT_EQ(got.size(), wanted.size());
-    const bool limited = std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr;
-    EXPECT_TRUE(limited || !ran.contains("DequantizeLinear")) << "it ran in float";
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      const std::int64_t error = std::abs(got[i] - wanted[i]);
-      ASSERT_LE(error, 1) << "element " << i << ": " << got[i] << ", not " << wanted[i];
-      off_by_one += error;
-    }
-    elements += std::ssize(got);
+    comparison.add(GetParam().make, seed);
+    if (HasFatalFailure()) return;
   }
-  std::cout << GetParam().name << ": " << off_by_one << " of " << elements << " differ by one\n";
-  EXPECT_LE(static_cast<double>(off_by_one), 0.001 * static_cast<double>(elements));
+  comparison.finish(GetParam().name);
 }
 
 TEST(IntegerResidual, IsAddedByTheConvolution) {

@@ -45,13 +45,15 @@ class IntegerConv {
     check(src);
     Plan& plan = plans_.get(src.sizes(), [&] { return make_plan(src); });
     at::Tensor dst;
-    if (given.dim() == 4) {
+    if (plan.open) {
+      dst = run_open(plan, src, tail_.residual ? to_2d(call.in(9)) : at::Tensor());
+    } else if (given.dim() == 4) {
       dst = integer_destination(call, tail_, plan.dst_shape, kNhwc);
     } else {
       dst = at::empty(plan.dst_shape, at::TensorOptions(tail_.type()).memory_format(kNhwc));
       if (tail_.residual) dst.view(tail_.residual->type).copy_(to_2d(call.in(9)));
     }
-    run(plan, src, dst);
+    if (!plan.open) run(plan, src, dst);
     if (!tail_.out) dst = dst.to(tail_.real);
     call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
   }
@@ -61,8 +63,13 @@ class IntegerConv {
     const at::Tensor src = given.contiguous(kNhwc);
     check(src);
     Plan& plan = plans_.get(src.sizes(), [&] { return make_plan(src); });
-    at::Tensor dst = new_tensor(plan.dst_shape, tail_.type(), kNhwc);
-    run(plan, src, dst);
+    at::Tensor dst;
+    if (plan.open) {
+      dst = run_open(plan, src, {});
+    } else {
+      dst = new_tensor(plan.dst_shape, tail_.type(), kNhwc);
+      run(plan, src, dst);
+    }
     return tail_.out ? dst : dst.to(tail_.real);
   }
 
@@ -72,6 +79,12 @@ class IntegerConv {
     point(plan.src, src);
     point(plan.dst, dst);
     plan.execute();
+  }
+
+  at::Tensor run_open(Plan& plan, const at::Tensor& src, const at::Tensor& residual) const {
+    at::Tensor real = new_tensor(plan.dst_shape, at::kFloat, kNhwc);
+    run(plan, src, real);
+    return close_tail(tail_, std::move(real), residual);
   }
 
   void check(const at::Tensor& src) const {
@@ -87,15 +100,12 @@ class IntegerConv {
   }
 
   Plan make_plan(const at::Tensor& src) {
-    try {
-      return make_plan(src, integer_attributes(tail_, 1, Rounding::First));
-    } catch (const dnnl::error&) {
-      return make_plan(src, integer_attributes(tail_, 1, Rounding::Last));
-    }
+    return plan_of_tail([&](TailForm form) { return make_plan(src, form); });
   }
 
   /// Without a primitive where the result is empty.
-  Plan make_plan(const at::Tensor& src, dnnl::primitive_attr attributes) {
+  Plan make_plan(const at::Tensor& src, TailForm form) {
+    dnnl::primitive_attr attributes = integer_attributes(tail_, 1, form);
     Plan plan;
     plan.dst_shape = convolved_shape(attributes_.window, src.sizes(), shape_);
     const Ints& dst_shape = plan.dst_shape;
@@ -117,13 +127,14 @@ class IntegerConv {
         dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
         {src.sizes().vec(), dnnl_type(source_.type), memory::format_tag::nhwc},
         {grouped(shape_, attributes_.groups), memory::data_type::s8, memory::format_tag::any},
-        bias_desc, {dst_shape, dnnl_type(tail_.type()), memory::format_tag::nhwc}, window.strides,
+        bias_desc, {dst_shape, dnnl_type(tail_, form), memory::format_tag::nhwc}, window.strides,
         dilates, {pad[0], pad[1]}, {pad[2], pad[3]});
     constexpr std::int64_t kFasterThanFloat = 16;
     const ThreadScope threads(2 * dst_shape[0] * dst_shape[1] * dst_shape[2] * dst_shape[3] *
                               shape_[1] * shape_[2] * shape_[3] / kFasterThanFloat);
-    const dnnl::convolution_forward::primitive_desc pd(desc, attributes, dnnl_engine());
-    plan.primitive = dnnl::convolution_forward(pd);
+    dnnl::convolution_forward::primitive_desc pd(desc, attributes, dnnl_engine());
+    plan.primitive = form == TailForm::Open ? make_primitive<dnnl::convolution_forward>(pd)
+                                            : dnnl::convolution_forward(pd);
     plan.src = placeholder(pd.src_desc());
     plan.weights = weights_.as(pd.weights_desc());
     plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};

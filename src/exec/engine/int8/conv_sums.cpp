@@ -80,9 +80,9 @@ class ConvSums {
         {weight_dims_, memory::data_type::s8, memory::format_tag::any}, bias,
         {dst_shape, memory::data_type::s32, memory::format_tag::nhwc}, window.strides,
         {window.dilations[0] - 1, window.dilations[1] - 1}, {0, 0}, {0, 0});
-    const dnnl::convolution_forward::primitive_desc pd(desc, attributes, dnnl_engine());
+    dnnl::convolution_forward::primitive_desc pd(desc, attributes, dnnl_engine());
     Plan plan;
-    plan.primitive = dnnl::convolution_forward(pd);
+    plan.primitive = make_primitive<dnnl::convolution_forward>(pd);
     plan.src = placeholder(pd.src_desc());
     plan.weights = weights_.as(pd.weights_desc());
     plan.args = {{DNNL_ARG_SRC, plan.src},

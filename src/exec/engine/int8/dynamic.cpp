@@ -209,9 +209,9 @@ class DynamicLinear {
         {{depth_, width_}, memory::data_type::s8, Tag::any}, bias,
         {{rows, width_}, tail_ ? memory::data_type::f32 : memory::data_type::s32, Tag::ab});
     const ThreadScope threads(rows * depth_ * width_ / 8);
-    const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
+    dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
     Plan plan;
-    plan.primitive = dnnl::matmul(pd);
+    plan.primitive = make_primitive<dnnl::matmul>(pd);
     plan.src = placeholder(pd.src_desc());
     plan.weights = weights_.as(pd.weights_desc());
     plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};

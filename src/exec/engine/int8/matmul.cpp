@@ -36,39 +36,42 @@ class IntegerLinear {
     const at::Tensor src = given.contiguous();
     Ints shape = src.sizes().vec();
     shape.back() = width_;
-    const at::Tensor dst = integer_destination(call, tail_, shape, at::MemoryFormat::Contiguous);
-    multiply(src, dst);
+    at::Tensor dst = integer_destination(call, tail_, shape, at::MemoryFormat::Contiguous);
+    multiply(src, call.in(9), dst);
     call.set(0, tail_.out ? dst : dst.to(tail_.real));
   }
 
   at::Tensor rows(const at::Tensor& src) {
-    const at::Tensor dst = at::empty({src.size(0), width_}, at::TensorOptions(tail_.type()));
-    multiply(src, dst);
+    at::Tensor dst = at::empty({src.size(0), width_}, at::TensorOptions(tail_.type()));
+    multiply(src, {}, dst);
     return dst;
   }
 
  private:
-  void multiply(const at::Tensor& src, const at::Tensor& dst) {
+  void multiply(const at::Tensor& src, const at::Tensor& residual, at::Tensor& dst) {
     if (dst.numel() == 0) return;
     const std::int64_t rows = src.numel() / depth_;
-    Plan& plan = plans_.get({rows}, [&] { return make_plan(rows); });
+    Plan& plan = plans_.get(
+        {rows}, [&] { return plan_of_tail([&](TailForm form) { return make_plan(rows, form); }); });
+    at::Tensor real = plan.open ? at::empty(dst.sizes(), at::kFloat) : dst;
     point(plan.src, src);
-    point(plan.dst, dst);
+    point(plan.dst, real);
     plan.execute();
+    if (plan.open) dst = close_tail(tail_, std::move(real), residual);
   }
 
-  Plan make_plan(std::int64_t rows) {
+  Plan make_plan(std::int64_t rows, TailForm form) {
     memory::desc bias;
     if (bias_.defined()) bias = {{1, width_}, dnnl_type(bias_.scalar_type()), Tag::ab};
     const dnnl::matmul::desc desc({{rows, depth_}, dnnl_type(source_.type), Tag::ab},
                                   {{depth_, width_}, memory::data_type::s8, Tag::any}, bias,
-                                  {{rows, width_}, dnnl_type(tail_.type()), Tag::ab});
+                                  {{rows, width_}, dnnl_type(tail_, form), Tag::ab});
     const ThreadScope threads(rows * depth_ * width_ / 8);
-    dnnl::primitive_attr attributes = integer_attributes(tail_, 1);
+    dnnl::primitive_attr attributes = integer_attributes(tail_, 1, form);
     if (weight_zero_ != 0) attributes.set_zero_points(DNNL_ARG_WEIGHTS, 0, {weight_zero_});
-    const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
+    dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
     Plan plan;
-    plan.primitive = dnnl::matmul(pd);
+    plan.primitive = form == TailForm::Open ? make_primitive<dnnl::matmul>(pd) : dnnl::matmul(pd);
     plan.src = placeholder(pd.src_desc());
     plan.weights = weights_.as(pd.weights_desc());
     plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
@@ -172,11 +175,15 @@ class IntegerBatched {
       for (const at::IntArrayRef part : {left.strides(), right.sizes(), right.strides()}) {
         key.insert(key.end(), part.begin(), part.end());
       }
-      Plan& plan = plans_.get(key, [&] { return make_plan(left, right, dst); });
+      Plan& plan = plans_.get(key, [&] {
+        return plan_of_tail([&](TailForm form) { return make_plan(left, right, dst, form); });
+      });
+      at::Tensor real = plan.open ? at::empty(shape, at::kFloat) : dst;
       point(plan.src, left);
       point(plan.weights, right);
-      point(plan.dst, dst);
+      point(plan.dst, real);
       plan.execute();
+      if (plan.open) dst = close_tail(tail_, std::move(real), {});
     }
     call.set(0, tail_.out ? dst : dst.to(tail_.real));
   }
@@ -213,16 +220,19 @@ class IntegerBatched {
     return {tensor.sizes().vec(), dnnl_type(tensor.scalar_type()), tensor.strides().vec()};
   }
 
-  Plan make_plan(const at::Tensor& left, const at::Tensor& right, const at::Tensor& dst) {
-    dnnl::primitive_attr attributes = integer_attributes(tail_, static_cast<int>(dst.dim()) - 1);
+  Plan make_plan(const at::Tensor& left, const at::Tensor& right, const at::Tensor& dst,
+                 TailForm form) {
+    dnnl::primitive_attr attributes =
+        integer_attributes(tail_, static_cast<int>(dst.dim()) - 1, form);
     if (left_.zero != 0) attributes.set_zero_points(DNNL_ARG_SRC, 0, {left_.zero});
     const std::int32_t zero = right_.type == at::kByte ? right_.zero - 128 : right_.zero;
     if (zero != 0) attributes.set_zero_points(DNNL_ARG_WEIGHTS, 0, {zero});
-    const dnnl::matmul::desc desc(bytes_desc(left), bytes_desc(right), bytes_desc(dst));
+    const dnnl::matmul::desc desc(bytes_desc(left), bytes_desc(right),
+                                  {dst.sizes().vec(), dnnl_type(tail_, form), dst.strides().vec()});
     const ThreadScope threads(dst.numel() * left.size(-1) / 8);
-    const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
+    dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
     Plan plan;
-    plan.primitive = dnnl::matmul(pd);
+    plan.primitive = form == TailForm::Open ? make_primitive<dnnl::matmul>(pd) : dnnl::matmul(pd);
     plan.src = placeholder(pd.src_desc());
     plan.weights = placeholder(pd.weights_desc());
     plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};

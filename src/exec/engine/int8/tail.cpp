@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "exec/engine/int8/bytes.h"
 #include "exec/engine/kernels/common.h"
+#include "exec/engine/kernels/quantize.h"
 
 namespace quench::exec {
 namespace {
@@ -40,6 +41,10 @@ bool append_in_steps(dnnl::post_ops& ops, const Fusion& fusion, float step) {
     ops.append_eltwise(1.0F, algorithm::eltwise_relu, fusion.alpha, 0.0F);
   } else if (fusion.activation == "clip") {
     ops.append_eltwise(1.0F, algorithm::eltwise_clip, fusion.alpha / step, fusion.beta / step);
+  } else if (fusion.activation == "hard_sigmoid") {
+    // With one linear operation only: oneDNN's kernels give a second one the first one's numbers.
+    ops.append_eltwise(1.0F, algorithm::eltwise_linear, fusion.alpha, fusion.beta / step);
+    ops.append_eltwise(1.0F, algorithm::eltwise_clip, 0.0F, 1.0F / step);
   } else {
     return false;
   }
@@ -67,7 +72,8 @@ std::vector<std::int64_t> channel_sums(const at::Tensor& weights, std::int64_t a
 
 bool works_in_steps(const Fusion& fusion) {
   return fusion.activation.empty() || fusion.activation == "relu" ||
-         fusion.activation == "leaky_relu" || fusion.activation == "clip";
+         fusion.activation == "leaky_relu" || fusion.activation == "clip" ||
+         fusion.activation == "hard_sigmoid";
 }
 
 }  // namespace
@@ -114,9 +120,27 @@ IntegerTail until_middle(IntegerTail tail) {
   return tail;
 }
 
-dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, Rounding rounding) {
+dnnl::memory::data_type dnnl_type(const IntegerTail& tail, TailForm form) {
+  return dnnl_type(form == TailForm::Open ? at::kFloat : tail.type());
+}
+
+at::Tensor close_tail(const IntegerTail& tail, at::Tensor real, const at::Tensor& residual) {
+  if (tail.residual) {
+    real += (residual.to(at::kFloat) - tail.residual->zero) * tail.residual->scale;
+  }
+  real = apply(tail.fusion, std::move(real), {});
+  if (!tail.out) return real;
+  const at::Tensor zero = at::scalar_tensor(tail.out->zero, at::kInt);
+  return to_grid(at::round(real / tail.out->scale), zero, tail.out->type);
+}
+
+dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailForm form) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (form == TailForm::Open) {
+    attributes.set_output_scales(tail.sum_scales.size() == 1 ? 0 : 1 << axis, tail.sum_scales);
+    return attributes;
+  }
   const float step = tail.out ? tail.out->scale : 1.0F;
   const bool in_steps = works_in_steps(tail.fusion);
   std::vector<float> scales = tail.sum_scales;
@@ -135,7 +159,7 @@ dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, Round
     if (tail.out) ops.append_eltwise(1.0F, algorithm::eltwise_linear, 1.0F / step, 0.0F);
   }
   if (tail.out && tail.out->zero != 0) {
-    if (rounding == Rounding::First) {
+    if (form == TailForm::RoundsFirst) {
       ops.append_eltwise(1.0F, algorithm::eltwise_round, 0.0F, 0.0F);
     }
     attributes.set_zero_points(DNNL_ARG_DST, 0, {tail.out->zero});

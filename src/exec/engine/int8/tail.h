@@ -27,12 +27,34 @@ struct IntegerTail {
 std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source);
 /// The tail without what follows its first rounding.
 IntegerTail until_middle(IntegerTail tail);
-/// ONNX rounds before it adds the zero point. The sum of both has fewer bits to round by, and one
-/// result in 100,000 comes out a step off; but oneDNN cannot round first in every convolution.
-enum class Rounding { First, Last };
+/// How much of a tail a primitive does. ONNX rounds before it adds the zero point. The sum of both
+/// has fewer bits to round by, and one result in 100,000 comes out a step off; but oneDNN cannot
+/// round first in every convolution, and some of its kernels take no Sigmoid, Swish or Gelu.
+enum class TailForm {
+  RoundsFirst,
+  RoundsLast,
+  Open  ///< its results are the scaled sums; `close_tail` does the rest
+};
 /// oneDNN's attributes for it; the channels are axis `axis` of the result.
-dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis,
-                                        Rounding rounding = Rounding::First);
+dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailForm form);
+/// The type of a primitive's results.
+dnnl::memory::data_type dnnl_type(const IntegerTail& tail, TailForm form);
+/// What an open plan leaves to do; the residual is undefined where the tail has none.
+at::Tensor close_tail(const IntegerTail& tail, at::Tensor real, const at::Tensor& residual);
+
+/// The plan of the first form that oneDNN has.
+template <typename Make>
+Plan plan_of_tail(Make make) {
+  for (const TailForm form : {TailForm::RoundsFirst, TailForm::RoundsLast}) {
+    try {
+      return make(form);
+    } catch (const dnnl::error&) {  // the next form asks for less
+    }
+  }
+  Plan plan = make(TailForm::Open);
+  plan.open = true;
+  return plan;
+}
 
 /// Constant 8-bit weights, kept as they lie in the file (which costs no memory when it is mapped)
 /// and packed as the newest plan asked.

@@ -110,10 +110,10 @@ class FastConv {
         bias_desc, dst_desc, window.strides, dilates, {pad[0], pad[1]}, {pad[2], pad[3]});
     const ThreadScope threads(2 * dst_shape[0] * dst_shape[1] * dst_shape[2] * dst_shape[3] *
                               weight_shape_[1] * weight_shape_[2] * weight_shape_[3]);
-    const dnnl::convolution_forward::primitive_desc pd(
-        desc, attributes_for(fusion_, form, dst_desc), dnnl_engine());
+    dnnl::convolution_forward::primitive_desc pd(desc, attributes_for(fusion_, form, dst_desc),
+                                                 dnnl_engine());
     Plan plan;
-    plan.primitive = dnnl::convolution_forward(pd);
+    plan.primitive = make_primitive<dnnl::convolution_forward>(pd);
     plan.src = placeholder(pd.src_desc());
     plan.weights = weights_.as(pd.weights_desc());
     plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};

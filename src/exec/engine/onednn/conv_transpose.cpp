@@ -63,10 +63,10 @@ class FastConvTranspose {
         dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, src_desc, any,
         bias_desc, dst_desc, window.strides, dilates, {window.pads[0], window.pads[1]},
         {window.pads[2] - extra_[0], window.pads[3] - extra_[1]});
-    const dnnl::deconvolution_forward::primitive_desc pd(
+    dnnl::deconvolution_forward::primitive_desc pd(
         desc, attributes_for(fusion_, ResidualForm::Separate, dst_desc), dnnl_engine());
     Plan plan;
-    plan.primitive = dnnl::deconvolution_forward(pd);
+    plan.primitive = make_primitive<dnnl::deconvolution_forward>(pd);
     plan.src = placeholder(pd.src_desc());
     plan.weights = weights_.as(pd.weights_desc());
     plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};

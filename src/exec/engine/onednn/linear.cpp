@@ -19,9 +19,9 @@ Plan make_matmul_plan(const memory::desc& src, const memory::desc& weights,
   std::int64_t work = 2 * src.dims().back();
   for (const std::int64_t size : dst.dims()) work *= size;
   const ThreadScope threads(work);
-  const dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
+  dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
   Plan plan;
-  plan.primitive = dnnl::matmul(pd);
+  plan.primitive = make_primitive<dnnl::matmul>(pd);
   plan.src = placeholder(pd.src_desc());
   plan.weights =
       constant != nullptr ? constant->as(pd.weights_desc()) : placeholder(pd.weights_desc());

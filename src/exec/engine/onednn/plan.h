@@ -20,6 +20,7 @@ struct Plan {
   dnnl::memory residual;
   dnnl::memory scratch;
   std::vector<std::int64_t> dst_shape;
+  bool open = false;  ///< the primitive leaves the tail of its layer to the caller
 
   /// Adds destination, residual and scratchpad from the primitive's description.
   template <typename PrimitiveDesc>
@@ -39,6 +40,19 @@ struct Plan {
     dnnl_stream().wait();
   }
 };
+
+/// The primitive of the first implementation that can be made: oneDNN may describe one and then
+/// fail to make it. Its last ones are plain loops, which take everything.
+template <typename Primitive>
+Primitive make_primitive(typename Primitive::primitive_desc& pd) {
+  while (true) {
+    try {
+      return Primitive(pd);
+    } catch (const dnnl::error&) {
+      if (!pd.next_impl()) throw;
+    }
+  }
+}
 
 /// The plans of one kernel, newest last. Dynamic shapes must not make it grow without end.
 class PlanCache {
