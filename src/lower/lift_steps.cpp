@@ -18,10 +18,13 @@ void batchnorm_9(Lifter& lifter, Node& node) {
 }
 
 void batchnorm_14(Lifter& lifter, Node& node) {
-  for (std::size_t i = 1; i < node.outputs.size(); ++i) {
+  if (node.outputs.size() == 1) return;
+  // Further outputs meant training. The batch's own statistics are no outputs any more.
+  for (std::size_t i = 3; i < node.outputs.size(); ++i) {
     if (lifter.is_used(node.outputs[i])) lifter.refuse(node, "its statistics are used (training)");
   }
-  node.outputs.resize(1);
+  node.outputs.resize(3, kNoValue);
+  node.set("training_mode", std::int64_t{1});
 }
 
 void upsample_9(Lifter& lifter, Node& node) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation, Dropout and losses.
+#include <algorithm>
+
 #include "ops/context.h"
 
 namespace quench::ops {
@@ -40,6 +42,11 @@ void infer_loss(InferContext& context) {
 
 void infer_batch_norm(InferContext& context) {
   const Dims* input = context.shape(0);
+  const auto outputs =
+      std::ranges::count_if(context.node().outputs, [](ValueId id) { return id != kNoValue; });
+  if (context.opset() >= 14 && context.node().get_int("training_mode", 0) == 0 && outputs > 1) {
+    fail(ErrorKind::BadModel, "it has {} outputs, but only one where training_mode is 0", outputs);
+  }
   Dims channels{Dim{}};
   if (input != nullptr) {
     channels[0] = input->size() > 1 ? (*input)[1] : Dim{1, {}};

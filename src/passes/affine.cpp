@@ -10,9 +10,11 @@ namespace {
 
 constexpr float kDefaultEpsilon = 1e-5F;
 
-/// Inference with one mean a channel, its result the only one that is read.
+/// Inference with one mean a channel, its result the only one that is read. Before opset 14 further
+/// outputs, read or not, meant training.
 bool is_plain_batchnorm(const Rewriter& rewriter, const Node& node) {
   if (node.inputs.size() != 5 || rewriter.has_extra_outputs(node)) return false;
+  if (rewriter.opset() < 14 && node.outputs.size() != 1) return false;
   if (node.get_int("training_mode", 0) != 0 || node.get_int("spatial", 1) == 0) return false;
   return rewriter.opset() >= 7 || node.get_int("is_test", 0) != 0;
 }

@@ -38,8 +38,8 @@ std::vector<Norm> first_norms(const Graph& graph) {
     if (node.op_type != "BatchNormalization" || node.inputs.size() < 5) continue;
     const Tensor* mean = graph.constant(node.inputs[3]);
     const Tensor* variance = graph.constant(node.inputs[4]);
-    const bool running = node.get_int("training_mode", 0) == 0 && mean != nullptr &&
-                         variance != nullptr && mean->size() == variance->size();
+    const bool running = node.get_int("training_mode", 0) == 0 && node.outputs.size() == 1 &&
+                         mean != nullptr && variance != nullptr && mean->size() == variance->size();
     if (!running || graph.constant(node.inputs[0]) != nullptr) continue;
     Norm norm{.node = label(graph, node), .input = graph[node.inputs[0]].name};
     norm.mean = doubles(*mean);

@@ -88,6 +88,14 @@ TEST(LiftOpset, SliceSplitAndPadGetInputs) {
   EXPECT_EQ(lifted(net, 13), "Slice(x,a_starts,a_ends)->a Pad(a,y_pads)->y");
 }
 
+TEST(LiftOpset, FiveOutputsOfABatchNormalisationStayTraining) {
+  Builder net = image(8);
+  net.numbers("s", {3}, {1, 1, 1});
+  net.node("BatchNormalization", {"x", "s", "s", "s", "s"}, {"y", "m", "v", "sm", "sv"});
+  // Inference would refuse the statistics without training_mode.
+  EXPECT_EQ(lifted(net, 15), "BatchNormalization(x,s,s,s,s)->y,m,v");
+}
+
 TEST(LiftOpset, RefusesWhatCannotBeLifted) {
   Builder net = image(7);
   net.numbers("s", {3}, {1, 1, 1});

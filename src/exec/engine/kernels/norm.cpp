@@ -23,20 +23,22 @@ void train_batch_norm(Call& call, float epsilon, float momentum) {
   call.set(0, (x - per_channel(mean, x)) * per_channel(scale, x) + per_channel(call.in(2), x));
   call.set(1, call.in(3) * momentum + mean * (1 - momentum));
   call.set(2, call.in(4) * momentum + variance * (1 - momentum));
+  // Before opset 14: the batch's own statistics, as ONNX Runtime gives them.
+  call.set(3, mean);
+  call.set(4, at::rsqrt(variance + epsilon));
 }
 
 Kernel make_batch_norm(const OpContext& context) {
   const float epsilon = context.node.get_float("epsilon", 1e-5F);
   const float momentum = context.node.get_float("momentum", 0.9F);
-  const bool training = context.node.get_int("training_mode", 0) != 0;
+  // Between is_test and training_mode further outputs asked for it.
+  const bool asked = context.opset >= 7 && context.opset < 14 && context.node.outputs.size() > 1;
+  const bool training = asked || context.node.get_int("training_mode", 0) != 0;
   if (context.opset < 9 && context.node.get_int("spatial", 1) == 0) {
     return refuse("spatial=0 is not supported");
   }
   if (context.opset < 7 && context.node.get_int("is_test", 0) == 0) {
-    return refuse("batch normalisation in training mode is supported since opset 14");
-  }
-  if (context.opset < 14 && context.node.outputs.size() > 1) {
-    return refuse("batch normalisation in training mode is supported since opset 14");
+    return refuse("batch normalisation in training mode is supported since opset 7");
   }
   if (training) return [=](Call& call) { train_batch_norm(call, epsilon, momentum); };
   return [epsilon](Call& call) {
