@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "plan/facts.h"
 
 namespace quench {
 namespace {
@@ -134,6 +135,24 @@ void warn_of_dead_channels(const Model& model, const QuantPlan& plan, QuantizeRe
   report.warnings.push_back(
       format("channels whose weights are all zero compute nothing: {}; was the model pruned, or "
              "did its training fail?",
+             first_few(layers)));
+}
+
+void warn_of_shared_grids(const Model& model, const QuantPlan& plan, QuantizeReport& report) {
+  std::vector<std::string> layers;
+  for (const WeightPlan& weight : plan.weights) {
+    const Node& node = model.graph.nodes[static_cast<std::size_t>(weight.node)];
+    const Tensor* tensor = model.graph.constant(node.input(weight.input));
+    if (tensor == nullptr || weight.spec.axis >= 0 || !plan::is_layer(node)) continue;
+    // Where a layer could have one for each and has not, that was asked for.
+    if (plan::channel_axis(node, weight.input, *tensor) >= 0) return;
+    const bool grouped = node.op_type == "ConvTranspose" && node.get_int("group", 1) > 1;
+    if (grouped) layers.push_back(label(model.graph, node));
+  }
+  if (layers.empty() || !find_target(plan.target).per_channel) return;
+  report.warnings.push_back(
+      format("all channels of {} share one grid: ONNX has none for each output channel of a "
+             "ConvTranspose with groups",
              first_few(layers)));
 }
 

@@ -18,6 +18,8 @@ void warn_of_unseen_inputs(const TensorMap& inputs, const StatisticMap& statisti
                            QuantizeReport& report);
 /// Warns of output channels whose weights are all zero.
 void warn_of_dead_channels(const Model& model, const QuantPlan& plan, QuantizeReport& report);
+/// Warns of layers whose channels share a grid although the target takes one for each.
+void warn_of_shared_grids(const Model& model, const QuantPlan& plan, QuantizeReport& report);
 /// Warns of layers that are far from the float ones.
 void warn_of_layers(QuantizeReport& report);
 

@@ -70,6 +70,7 @@ void check_form(const QuantizeOptions& options) {
 void advise_on_data(Job& job, const Judge& judge, const Context& context, QuantizeReport& report) {
   warn_of_values(job.statistics, report);
   warn_of_dead_channels(job.model, job.plan, report);
+  warn_of_shared_grids(job.model, job.plan, report);
   if (!job.source) return;
   warn_of_few_samples(job.parts.calibrate, report);
   warn_of_unlike_data(job.unfolded, *job.source, job.parts.calibrate, context, report);

@@ -15,14 +15,11 @@ bool has_weight(const Graph& graph, const Node& node) {
 }
 
 bool is_small(const Graph& graph, const Node& node, const QuantizeOptions& options) {
-  const Shape& shape = graph[node.inputs[1]].constant->shape();
-  std::int64_t count = 1;
-  for (const std::int64_t dim : shape) count *= dim;
-  if (count <= options.min_quant_weight_size) return true;
+  const Tensor& weight = *graph[node.inputs[1]].constant;
+  if (weight.size() <= options.min_quant_weight_size) return true;
   const bool convolution = node.op_type == "Conv" || node.op_type == "ConvTranspose";
-  if (!convolution || shape.size() < 2) return false;
-  const std::int64_t channels = node.op_type == "Conv" ? shape[0] : shape[1];
-  return channels <= options.min_quant_weight_channel;
+  const std::int64_t channels = convolution ? plan::num_channels(node, weight) : -1;
+  return channels >= 0 && channels <= options.min_quant_weight_channel;
 }
 
 }  // namespace

@@ -83,8 +83,23 @@ class Placer {
     return kNoValue;
   }
 
+  /// A layer's weight and bias must be numbers that integers can stand for.
+  void check_finite(const Node& node) const {
+    for (const std::size_t i : {1U, 2U}) {
+      const Tensor* constant = is_layer(node) ? job_.graph.constant(node.input(i)) : nullptr;
+      if (constant == nullptr || constant->dtype() != DType::Float32) continue;
+      if (std::ranges::all_of(constant->data<float>(), [](float v) { return std::isfinite(v); })) {
+        continue;
+      }
+      fail(ErrorKind::BadModel,
+           "{} '{}' of the {}: it holds NaN or infinity, which no integer stands for",
+           i == 1 ? "weight" : "bias", name(node.input(i)), label(job_.graph, node));
+    }
+  }
+
   void place_inputs(NodeId id) {
     const Node& node = job_.node(id);
+    check_finite(node);
     const QuantRule rule = job_.rule(node);
     const ValueId in_float = residual(node);
     for (const std::size_t i : data_inputs(node)) {

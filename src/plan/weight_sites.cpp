@@ -97,15 +97,21 @@ bool is_float(DType dtype) {
   return dtype == DType::Float32 || dtype == DType::Float16 || dtype == DType::BFloat16;
 }
 
-std::string refuse(const Node& node, const Tensor& weight, int channel_axis,
+/// The output channels of a node; -1: unknown. Only behind a Transpose is the axis all that tells.
+std::int64_t channels_of(const Node& node, const Tensor& weight, const WeightSite& site,
+                         NodeId id) {
+  if (site.node == id) return num_channels(node, weight);
+  return site.channel_axis < 0 ? -1 : weight.shape()[static_cast<std::size_t>(site.channel_axis)];
+}
+
+std::string refuse(const Node& node, const Tensor& weight, std::int64_t channels,
                    const WeightFilter& filter) {
   if (weight.size() == 0) return "its weight is empty";
   if (weight.size() <= filter.min_size) {
     return format("its weight has no more than {} elements", filter.min_size);
   }
   const bool convolution = node.op_type == "Conv" || node.op_type == "ConvTranspose";
-  if (convolution && channel_axis >= 0 &&
-      weight.shape()[static_cast<std::size_t>(channel_axis)] <= filter.min_channel) {
+  if (convolution && channels >= 0 && channels <= filter.min_channel) {
     return format("it has no more than {} channels", filter.min_channel);
   }
   return {};
@@ -125,7 +131,9 @@ WeightSites find_weights(const Graph& graph, const WeightFilter& filter) {
       const Tensor* weight = site.value == kNoValue ? nullptr : graph.constant(site.value);
       if (weight == nullptr || !is_float(weight->dtype()) || weight->rank() < 2) continue;
       std::string reason = skip_reason(graph, node, filter.config);
-      if (reason.empty()) reason = refuse(node, *weight, site.channel_axis, filter);
+      if (reason.empty()) {
+        reason = refuse(node, *weight, channels_of(node, *weight, site, id), filter);
+      }
       if (reason.empty()) {
         found.sites.push_back(site);
       } else {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is decided for nodes and values.
+#include <cmath>
+#include <limits>
+
 #include "unit/plan/networks.h"
 
 namespace quench {
@@ -156,6 +159,26 @@ TEST(Plan, TensorRtLeavesTheLayerBranchOfAResidualFloat) {
   EXPECT_FALSE(plan.values.contains("b"));
   EXPECT_FALSE(plan.values.contains("out"));
   EXPECT_TRUE(plan.values.at("a").spec.symmetric && plan.values.at("a").spec.is_signed);
+}
+
+TEST(Plan, RefusesWeightsThatAreNoNumbers) {
+  for (const float number : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    for (const char* which : {"y_w", "y_b"}) {
+      Network net;
+      net.conv("x", "y").output("y");
+      net.graph()[net.id(which)].constant->mutable_data<float>()[1] = number;
+      const auto [kind, text] = testing::error_of([&] { (void)net.plan(); });
+      EXPECT_EQ(kind, ErrorKind::BadModel);
+      EXPECT_NE(text.find(which), std::string::npos) << text;
+    }
+  }
+  // A layer that stays in float may hold them.
+  Network net;
+  net.conv("x", "y").conv("y", "z").output("z");
+  net.graph()[net.id("y_w")].constant->mutable_data<float>()[1] = std::nanf("");
+  QuantConfig config;
+  config.by_layer["conv_y"].skip = true;
+  EXPECT_TRUE(is_float(net.plan_of(net.plan(config), "y")));
 }
 
 }  // namespace
