@@ -80,6 +80,15 @@ std::optional<Dims> conv_shape(const InferContext& context, std::size_t x, std::
   return result;
 }
 
+/// The bias is a vector with one element for each output channel.
+void expect_bias(const InferContext& context, std::size_t index, const Dim& channels) {
+  const Dims* bias = context.shape(index);
+  if (bias == nullptr || (bias->size() == 1 && unify(bias->front(), channels))) return;
+  fail(ErrorKind::BadModel,
+       "the bias is {}, but must be a vector with one element for each output channel{}",
+       shape_text(*bias), channels.known() ? format(" ({})", channels.value) : "");
+}
+
 /// One spatial dimension of a transposed convolution.
 Dim transposed_size(const Window& window, std::size_t index, const Dim& size, std::int64_t extra) {
   const std::int64_t stride = window.strides[index];
@@ -133,7 +142,9 @@ void fill_transposed(const InferContext& context, const Dims& input, Dims& resul
 
 void infer_conv(InferContext& context) {
   expect_same_dtype(context, 0, 1);
-  context.set(0, context.dtype(0), conv_shape(context, 0, 1));
+  std::optional<Dims> shape = conv_shape(context, 0, 1);
+  if (shape) expect_bias(context, 2, (*shape)[1]);
+  context.set(0, context.dtype(0), std::move(shape));
 }
 
 void infer_conv_integer(InferContext& context) {
@@ -145,7 +156,9 @@ void infer_qlinear_conv(InferContext& context) {
     context.set(0, context.dtype(7), std::nullopt);
     return;
   }
-  context.set(0, context.dtype(7), conv_shape(context, 0, 3));
+  std::optional<Dims> shape = conv_shape(context, 0, 3);
+  if (shape) expect_bias(context, 8, (*shape)[1]);
+  context.set(0, context.dtype(7), std::move(shape));
 }
 
 void infer_conv_transpose(InferContext& context) {
@@ -167,12 +180,18 @@ void infer_conv_transpose(InferContext& context) {
     }
     result[1] = (SymInt((*weights)[1]) * SymInt(group)).dim();
   }
+  expect_bias(context, 2, result[1]);
   fill_transposed(context, *input, result);
   context.set(0, context.dtype(0), std::move(result));
 }
 
 /// The offsets have the output's spatial dimensions, so the convolution's rule is enough.
-void infer_deform_conv(InferContext& context) { infer_conv(context); }
+void infer_deform_conv(InferContext& context) {
+  expect_same_dtype(context, 0, 1);
+  std::optional<Dims> shape = conv_shape(context, 0, 1);
+  if (shape) expect_bias(context, 3, (*shape)[1]);
+  context.set(0, context.dtype(0), std::move(shape));
+}
 
 void infer_col2im(InferContext& context) {
   const Dims* input = context.shape(0);

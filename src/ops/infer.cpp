@@ -100,6 +100,15 @@ void check_left_out(const Node& node, const OpInfo& op) {
   }
 }
 
+void check_output_count(const Node& node, const OpInfo& op) {
+  auto count = static_cast<int>(node.outputs.size());
+  while (count > 0 && node.outputs[static_cast<std::size_t>(count) - 1] == kNoValue) --count;
+  const int most = max_outputs(op);
+  if (most < 0 || count <= most) return;
+  fail(ErrorKind::BadModel, "{} makes {} output{}, but the node has {}", op.name, most,
+       most == 1 ? "" : "s", count);
+}
+
 void infer_node(Scope& scope, Node& node) {
   try {
     // Rules hold on to their inputs' shapes while they set outputs.
@@ -114,6 +123,7 @@ void infer_node(Scope& scope, Node& node) {
     } else if (const OpInfo* op = find_op(node.domain, node.op_type)) {
       check_input_count(node, *op);
       check_left_out(node, *op);
+      check_output_count(node, *op);
       op->infer(context);
     }
   } catch (Error& error) {

@@ -132,6 +132,15 @@ std::vector<std::int64_t> counting(std::size_t size) {
   return result;
 }
 
+std::int64_t checked_block(const InferContext& context) {
+  constexpr std::int64_t kMaxBlock = 65536;
+  const std::int64_t block = context.node().get_int("blocksize", 0);
+  if (block < 1 || block > kMaxBlock) {
+    fail(ErrorKind::BadModel, "blocksize is {}, which must be 1 to {}", block, kMaxBlock);
+  }
+  return block;
+}
+
 }  // namespace
 
 void infer_transpose(InferContext& context) {
@@ -210,8 +219,7 @@ void infer_tile(InferContext& context) {
 void infer_depth_to_space(InferContext& context) {
   expect_rank(context, 0, 4);
   const Dims* input = context.shape(0);
-  const std::int64_t block = context.node().get_int("blocksize", 0);
-  if (block < 1 || block > (1 << 20)) fail(ErrorKind::BadModel, "blocksize is {}", block);
+  const std::int64_t block = checked_block(context);
   if (input == nullptr) return context.set(0, context.dtype(0), unknown_dims(4));
   if ((*input)[1].known() && (*input)[1].value % (block * block) != 0) {
     fail(ErrorKind::BadModel, "{} channels cannot be spread over blocks of {}x{}",
@@ -226,9 +234,14 @@ void infer_depth_to_space(InferContext& context) {
 void infer_space_to_depth(InferContext& context) {
   expect_rank(context, 0, 4);
   const Dims* input = context.shape(0);
-  const std::int64_t block = context.node().get_int("blocksize", 0);
-  if (block < 1 || block > (1 << 20)) fail(ErrorKind::BadModel, "blocksize is {}", block);
+  const std::int64_t block = checked_block(context);
   if (input == nullptr) return context.set(0, context.dtype(0), unknown_dims(4));
+  for (const std::size_t axis : {2U, 3U}) {
+    if ((*input)[axis].known() && (*input)[axis].value % block != 0) {
+      fail(ErrorKind::BadModel, "an input {} cannot be cut into blocks of {}x{}",
+           shape_text(*input), block, block);
+    }
+  }
   context.set(0, context.dtype(0),
               Dims{(*input)[0], (SymInt((*input)[1]) * SymInt(block * block)).dim(),
                    floor_div(SymInt((*input)[2]), block).dim(),

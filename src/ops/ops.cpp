@@ -41,6 +41,30 @@ const OpInfo* look_up(const Index& index, std::string_view name) {
 
 }  // namespace
 
+int max_outputs(const OpInfo& op) {
+  constexpr int kAny = -1;
+  static const std::unordered_map<std::string_view, int> kSeveral = {{"Attention", 4},
+                                                                     {"BatchNormalization", 5},
+                                                                     {"Dropout", 2},
+                                                                     {"DynamicQuantizeLinear", 3},
+                                                                     {"GRU", 2},
+                                                                     {"If", kAny},
+                                                                     {"LSTM", 3},
+                                                                     {"LayerNormalization", 3},
+                                                                     {"Loop", kAny},
+                                                                     {"MaxPool", 2},
+                                                                     {"RNN", 2},
+                                                                     {"Scan", kAny},
+                                                                     {"SequenceMap", kAny},
+                                                                     {"SoftmaxCrossEntropyLoss", 2},
+                                                                     {"Split", kAny},
+                                                                     {"StringSplit", 2},
+                                                                     {"TopK", 2},
+                                                                     {"Unique", 4}};
+  const auto found = kSeveral.find(op.name);
+  return found == kSeveral.end() ? 1 : found->second;
+}
+
 std::span<const OpInfo> all_ops() noexcept { return kOps; }
 
 const OpInfo* find_op(std::string_view domain, std::string_view name) {

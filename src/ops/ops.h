@@ -21,6 +21,8 @@ struct OpInfo {
 
 /// Every operator, in the order of ops.inc.
 std::span<const OpInfo> all_ops() noexcept;
+/// Its most outputs over all versions; -1: any number.
+int max_outputs(const OpInfo& op);
 /// The row of an operator, or null for one we have no facts of.
 const OpInfo* find_op(std::string_view domain, std::string_view name);
 

@@ -7,8 +7,8 @@
 namespace quench::ops {
 namespace {
 
-// Far beyond any real window, and small enough that sums of a few cannot overflow.
-constexpr std::int64_t kMaxWindow = std::int64_t{1} << 40;
+// Far beyond any real window, and small enough that kernels' 32-bit sums of a few cannot overflow.
+constexpr std::int64_t kMaxWindow = std::int64_t{1} << 28;
 
 void check_list(const std::vector<std::int64_t>& list, std::size_t size, std::int64_t least,
                 std::string_view what) {
@@ -17,7 +17,8 @@ void check_list(const std::vector<std::int64_t>& list, std::size_t size, std::in
   }
   for (const std::int64_t value : list) {
     if (value < least || value > kMaxWindow) {
-      fail(ErrorKind::BadModel, "{} holds {}, which must be at least {}", what, value, least);
+      fail(ErrorKind::BadModel, "{} holds {}, which must be {} to {}", what, value, least,
+           kMaxWindow);
     }
   }
 }

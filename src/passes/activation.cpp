@@ -2,6 +2,8 @@
 // Reads activations out of nodes.
 #include "passes/activation.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace quench::passes {
@@ -21,12 +23,18 @@ std::optional<Activation> swish(const Node& node) {
   return Activation{.name = "swish"};
 }
 
+/// Where the least value lies above the greatest, every result is the greatest.
+std::optional<std::pair<float, float>> ordered(std::pair<float, float> bounds) {
+  if (std::isnan(bounds.first) || std::isnan(bounds.second)) return std::nullopt;
+  return std::pair(std::min(bounds.first, bounds.second), bounds.second);
+}
+
 }  // namespace
 
 std::optional<std::pair<float, float>> clip_bounds(const Rewriter& rewriter, const Node& clip) {
   std::pair bounds(std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max());
   if (rewriter.opset() < kClipWithInputs) {
-    return std::pair(clip.get_float("min", bounds.first), clip.get_float("max", bounds.second));
+    return ordered({clip.get_float("min", bounds.first), clip.get_float("max", bounds.second)});
   }
   for (const std::size_t i : {1U, 2U}) {
     if (clip.input(i) == kNoValue) continue;
@@ -34,7 +42,7 @@ std::optional<std::pair<float, float>> clip_bounds(const Rewriter& rewriter, con
     if (!number) return std::nullopt;
     (i == 1 ? bounds.first : bounds.second) = static_cast<float>(*number);
   }
-  return bounds;
+  return ordered(bounds);
 }
 
 std::optional<Activation> activation_of(const Rewriter& rewriter, const Node& node) {

@@ -16,7 +16,8 @@ struct Activation {
 /// What a node does to its one input; nothing when that is no activation of ours.
 std::optional<Activation> activation_of(const Rewriter& rewriter, const Node& node);
 
-/// The constant bounds of a Clip, from attributes or inputs; nothing when one is computed.
+/// The constant bounds of a Clip, in order, from attributes or inputs; nothing when one is
+/// computed.
 std::optional<std::pair<float, float>> clip_bounds(const Rewriter& rewriter, const Node& clip);
 
 }  // namespace quench::passes

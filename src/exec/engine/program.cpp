@@ -9,6 +9,7 @@
 
 #include "exec/engine/bridge.h"
 #include "exec/engine/captures.h"
+#include "exec/engine/onednn/onednn.h"
 #include "exec/engine/team.h"
 #include "exec/engine/types.h"
 #include "passes/pass.h"
@@ -107,6 +108,27 @@ std::string first_line(const char* text) {
   return whole.substr(0, whole.find('\n'));
 }
 
+/// Runs a part of a kernel. Whatever libtorch, oneDNN or memory refuses becomes one sentence that
+/// names the node: its kernel was asked for what no such operator can compute.
+template <typename Run>
+void named(const std::string& label, Run run) {
+  try {
+    run();
+  } catch (Error& error) {
+    throw error.in(label);
+  } catch (const c10::Error& error) {
+    fail(ErrorKind::BadData, "{}: {}", label, first_line(error.what_without_backtrace()));
+  } catch (const std::bad_alloc&) {
+    fail(ErrorKind::Unsupported, "{}: there is not enough memory for what it makes", label);
+  } catch (const dnnl::error& error) {
+    fail(ErrorKind::BadData, "{}: {}", label, first_line(error.what()));
+  } catch (const std::runtime_error& error) {  // libtorch's where a shape does not fit
+    fail(ErrorKind::BadData, "{}: {}", label, first_line(error.what()));
+  } catch (const std::exception& error) {
+    fail(ErrorKind::Internal, "{}: {}", label, first_line(error.what()));
+  }
+}
+
 /// How often each value is read: by nodes, by graphs inside them, and as an output.
 std::vector<std::size_t> count_readers(const Graph& graph) {
   const Uses uses(graph);
@@ -187,7 +209,8 @@ void Program::add_step(const Node& node, const CompileOptions& options,
     return no(format("opset {} gives it another meaning; {} and later are supported", context.opset,
                      info->since));
   }
-  Kernel kernel = info->make(context);
+  Kernel kernel = Kernel::Refusal{};
+  named(label(graph_, node), [&] { kernel = info->make(context); });
   if (!kernel.run) return no(kernel.refusal);
   Step step;
   step.shares = kernel.shares || is_in(kViews, node.op_type);
@@ -288,17 +311,7 @@ Program::Schedule& Program::schedule(const std::vector<int>& fed, const std::vec
 }
 
 void Program::run_step(const Step& step, Call& call) {
-  try {
-    step.run(call);
-  } catch (Error& error) {
-    throw error.in(step.label);
-  } catch (const c10::Error& error) {
-    fail(ErrorKind::BadData, "{}: {}", step.label, first_line(error.what_without_backtrace()));
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    fail(ErrorKind::Internal, "{}: {}", step.label, first_line(error.what()));
-  }
+  named(step.label, [&] { step.run(call); });
 }
 
 std::vector<Program::Stretch> Program::stretches_of(const std::vector<int>& steps) const {

@@ -62,6 +62,17 @@ void check_feed(const Value& value, const Tensor& tensor) {
   }
 }
 
+/// A copy for the caller: of a view, that may be far more than the run needed.
+Tensor to_result(const std::string& name, const at::Tensor& value) {
+  if (!value.defined()) fail(ErrorKind::BadModel, "no node gives '{}' a value", name);
+  try {
+    return from_torch(value);
+  } catch (const std::bad_alloc&) {
+    fail(ErrorKind::Unsupported, "there is not enough memory for '{}' of shape {}", name,
+         to_string(value.sizes().vec()));
+  }
+}
+
 class EngineSession final : public Session::Impl {
  public:
   EngineSession(Model&& model, const SessionOptions& options, const Context& context)
@@ -118,7 +129,7 @@ class EngineSession final : public Session::Impl {
                                                 : program_->run_between(std::move(slots), ids);
     TensorMap map;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      map[names[i]] = from_torch(results[i]);
+      map[names[i]] = to_result(names[i], results[i]);
       const DType dtype = program_->graph()[ids[i]].type.dtype;
       if (dtype == DType::UInt16) map[names[i]] = convert(map[names[i]], dtype);
     }

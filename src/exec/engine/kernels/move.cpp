@@ -127,11 +127,18 @@ std::optional<Blocks> block_attributes(const OpContext& context, std::string& re
   return refusal.empty() ? std::optional(blocks) : std::nullopt;
 }
 
+void check_blocks(const at::Tensor& x, bool fits, std::int64_t size) {
+  if (fits) return;
+  fail(ErrorKind::BadData, "an input of shape {} does not fit blocks of {}x{}",
+       to_string(x.sizes().vec()), size, size);
+}
+
 Kernel make_depth_to_space(const OpContext& context) {
   std::string refusal;
   const auto blocks = block_attributes(context, refusal);
   if (!blocks) return Kernel::Refusal{refusal};
   return map_input([b = blocks->size, dcr = blocks->depth_first](const at::Tensor& x) {
+    check_blocks(x, x.dim() == 4 && x.size(1) % (b * b) == 0, b);
     const std::int64_t n = x.size(0), h = x.size(2), w = x.size(3);
     const std::int64_t c = x.size(1) / (b * b);
     const at::Tensor parts = dcr ? x.reshape({n, b, b, c, h, w}).permute({0, 3, 4, 1, 5, 2})
@@ -145,6 +152,7 @@ Kernel make_space_to_depth(const OpContext& context) {
   const auto blocks = block_attributes(context, refusal);
   if (!blocks) return Kernel::Refusal{refusal};
   return map_input([b = blocks->size, dcr = blocks->depth_first](const at::Tensor& x) {
+    check_blocks(x, x.dim() == 4 && x.size(2) % b == 0 && x.size(3) % b == 0, b);
     const std::int64_t n = x.size(0), c = x.size(1), h = x.size(2) / b, w = x.size(3) / b;
     const at::Tensor parts = x.reshape({n, c, h, b, w, b});
     return (dcr ? parts.permute({0, 3, 5, 1, 2, 4}) : parts.permute({0, 1, 3, 5, 2, 4}))

@@ -44,6 +44,17 @@ Ints resolve_shape(const at::Tensor& x, Ints shape, bool allow_zero) {
     }
     shape[i] = x.size(static_cast<std::int64_t>(i));
   }
+  const auto open = std::ranges::find(shape, -1);
+  if (open != shape.end()) {
+    *open = 1;
+    const auto others = num_elements(shape);
+    *open = others && *others != 0 ? x.numel() / *others : -1;
+  }
+  if (num_elements(shape) != x.numel()) {
+    if (open != shape.end()) *open = -1;
+    fail(ErrorKind::BadData, "an input of shape {} cannot be given the shape {}",
+         to_string(x.sizes().vec()), to_string(shape));
+  }
   return shape;
 }
 
