@@ -88,9 +88,9 @@ class IntegerActivation : public ::testing::TestWithParam<std::int64_t> {};
 TEST_P(IntegerActivation, BehindConvolutionsOfManyShapes) {
   Comparison comparison;
   std::uint64_t seed = 0;
-  for (const std::int64_t groups : {1, 2, 3, 4, 16}) {
-    for (const std::int64_t in : {1, 3, 4, 8, 16}) {
-      for (const std::int64_t out : {1, 3, 8, 16}) {
+  for (const std::int64_t groups : {1, 2, 4, 16}) {
+    for (const std::int64_t in : {1, 3, 4, 8}) {
+      for (const std::int64_t out : {1, 8, 16}) {
         SCOPED_TRACE(::testing::Message() << groups << " groups of " << in << " to " << out);
         const Form form{.groups = groups, .in = in, .out = out};
         comparison.add([&](Maker& m) { convolution(m, form, GetParam()); }, seed++);
@@ -102,10 +102,11 @@ TEST_P(IntegerActivation, BehindConvolutionsOfManyShapes) {
 }
 
 TEST_P(IntegerActivation, BehindOtherLayers) {
-  constexpr std::uint64_t kSeeds = 30;
+  constexpr std::uint64_t kSeeds = 12;
   using Make = void (*)(Maker&, std::int64_t);
   for (const Make make : {residual, transposed, gemm, matmul, both}) {
-    Comparison comparison;
+    // Not every activation is part of a sum with a residual.
+    Comparison comparison(make != residual);
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
       SCOPED_TRACE(::testing::Message() << "seed " << seed);
       comparison.add([&](Maker& m) { make(m, GetParam()); }, seed);

@@ -163,10 +163,14 @@ class Maker {
 /// differ, by one step, where rounding inside the requantisation decides.
 class Comparison {
  public:
+  /// Where not all is on integers, only the numbers are compared.
+  explicit Comparison(bool on_integers = true) : on_integers_(on_integers) {}
+
   void add(const std::function<void(Maker&)>& make, std::uint64_t seed);
   void finish(const std::string& name) const;
 
  private:
+  bool on_integers_;
   std::int64_t elements_ = 0;
   std::int64_t off_by_one_ = 0;
 };

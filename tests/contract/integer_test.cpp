@@ -73,7 +73,8 @@ void residual(Maker& m) {
   const std::string w = m.weights({channels, channels, 1, 1}, 0);
   const std::string product = m.apply("Conv", {x, w, m.bias(channels, scale)});
   const std::string sum = m.apply("Add", {product, m.activation(shape)});
-  m.finish(m.activated(sum), 0.03F);
+  // Of those that the sum takes along.
+  m.finish(m.flip() ? sum : m.activated(sum, m.pick(0, 4)), 0.03F);
 }
 
 /// The layer is rounded before the sum, which the layer's kernel makes too.
