@@ -30,7 +30,7 @@ int run_quantize(const CLI::App& app, const QuantizeFlags& flags, const Quantize
   }
   const QuantizeReport report = quantize(flags.model, flags.out, options, context, outputs);
   if (!report.activation_observer.empty()) {
-    options.config.default_activation_observer = report.activation_observer;
+    options.config.value_observers = report.value_observers;
   }
   write_extras(flags.model, options, extras, context, outputs);
   const Json json = to_json(report);

@@ -73,6 +73,26 @@ void print_scores(const QuantizeReport& report) {
         " samples that calibration did not see\n");
 }
 
+Json trial_json(const ObserverTrial& trial) {
+  Json json = {{"observer", trial.observer},
+               {"unclipped_layers", trial.unclipped_layers},
+               {"chosen", trial.chosen},
+               {"outputs", Json::array()}};
+  for (const OutputScores& scores : trial.outputs) json["outputs"].push_back(to_json(scores));
+  return json;
+}
+
+/// "mse", or "mse; min_max up to 5 layers before an output".
+std::string chosen_observer(const QuantizeReport& report) {
+  const auto chosen = std::ranges::find_if(report.observer_trials, &ObserverTrial::chosen);
+  if (chosen == report.observer_trials.end() || chosen->observer == "min_max") {
+    return report.activation_observer;
+  }
+  if (chosen->unclipped_layers == 0) return chosen->observer + "; min_max behind the last layer";
+  return chosen->observer + "; min_max up to " + grouped(chosen->unclipped_layers) +
+         " layers before an output";
+}
+
 }  // namespace
 
 Json to_json(const QuantizeReport& report) {
@@ -90,6 +110,12 @@ Json to_json(const QuantizeReport& report) {
                {"warnings", report.warnings}};
   json["outputs"] = Json::array();
   for (const OutputScores& scores : report.outputs) json["outputs"].push_back(to_json(scores));
+  json["observer_samples"] = report.observer_samples;
+  json["observer_trials"] = Json::array();
+  for (const ObserverTrial& trial : report.observer_trials) {
+    json["observer_trials"].push_back(trial_json(trial));
+  }
+  json["value_observers"] = report.value_observers;
   json["weights"] = weights_json(report);
   json["coarser_layers"] = Json::array();
   for (const CoarserLayer& layer : report.coarser_layers) {
@@ -133,7 +159,7 @@ void print_report(const QuantizeReport& report) {
                grouped(static_cast<std::int64_t>(report.equalized_groups))});
   }
   if (!report.activation_observer.empty()) {
-    table.row({"ranges of activations by", report.activation_observer});
+    table.row({"ranges of activations by", chosen_observer(report)});
   }
   table.row({"size before, bytes", grouped(report.bytes_before)});
   table.row({"size after, bytes", size_after(report)});

@@ -17,7 +17,7 @@ PUBLIC_HEADERS = {
     "jobs": "pipeline", "dtype": "tensor", "tensor": "tensor", "node": "ir",
     "graph": "ir", "model": "ir", "data": "data", "session": "exec", "metrics": "metrics",
     "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "statistics": "observe", "lower": "lower",
-    "evaluate": "pipeline", "quantize": "pipeline", "ptq": "pipeline",
+    "evaluate": "pipeline", "observer_trial": "pipeline", "quantize": "pipeline", "ptq": "pipeline",
     "run": "pipeline", "formats": "formats", "pack": "formats",
     "analysis": "analyze", "analyze": "pipeline", "report": "pipeline",
     "post_dynamic": "pipeline",

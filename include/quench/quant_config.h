@@ -47,6 +47,7 @@ class QuantConfig {
   /// Observers where no rule names one.
   std::string default_activation_observer = "mse";
   std::string default_weight_observer = "channel_wise_mse";
+  std::map<std::string, std::string> value_observers;  ///< likewise, of activations by name
   double hist_percent = 0.99999;  ///< the share of values that the observer `hist` keeps
   int bins = 2048;                ///< of the histogram that `KL` and `hist` look at
   CustomObservers custom_observers;

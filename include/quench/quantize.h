@@ -9,6 +9,7 @@
 #include "quench/data.h"
 #include "quench/evaluate.h"
 #include "quench/lower.h"
+#include "quench/observer_trial.h"
 #include "quench/quant_config.h"
 #include "quench/session.h"
 #include "quench/statistics.h"
@@ -81,9 +82,12 @@ struct QuantizeReport {
   std::int64_t bytes_before = 0;
   std::int64_t bytes_after = 0;
   std::size_t corrected_layers = 0;
-  std::size_t equalized_groups = 0;          ///< sets of values whose channels were scaled
-  std::string activation_observer;           ///< where no rule names one; empty: rules do
-  std::vector<CoarserLayer> coarser_layers;  ///< for processors without VNNI
+  std::size_t equalized_groups = 0;            ///< sets of values whose channels were scaled
+  std::string activation_observer;             ///< where no rule names one; empty: rules do
+  std::vector<ObserverTrial> observer_trials;  ///< what it was chosen from
+  std::int64_t observer_samples = 0;           ///< that these were tried on
+  std::map<std::string, std::string> value_observers;  ///< of every activation with its own grid
+  std::vector<CoarserLayer> coarser_layers;            ///< for processors without VNNI
   std::vector<OutputScores> outputs;  ///< against the float model, on samples not calibrated with
   std::vector<LayerScore> layers;     ///< of integer nodes, in the order in which they run
   std::vector<WeightChoice> weights;  ///< of weight-only and dynamic quantisation

@@ -16,9 +16,18 @@ constexpr std::size_t kFewRuns = 2;
 
 }  // namespace
 
-Judge::Judge(const Job& job, const Context& context) : context_(context) {
-  if (!job.source || job.parts.judge == 0) return;
-  runs_ = read_runs(job, job.parts.calibrate, job.parts.judge, kRun);
+Judge::Judge(const Job& job, const Context& context)
+    : Judge(job, {{.first = job.parts.calibrate, .count = job.parts.judge}}, context) {}
+
+Judge::Judge(const Job& job, const std::vector<SampleRange>& samples, const Context& context)
+    : context_(context) {
+  if (!job.source) return;
+  for (const SampleRange& range : samples) {
+    for (TensorMap& run : read_runs(job, range.first, range.count, kRun)) {
+      runs_.push_back(std::move(run));
+    }
+  }
+  if (runs_.empty()) return;
   Session session(job.model, {}, context);
   for (const TensorMap& run : runs_) {
     context.check_cancelled();
@@ -29,6 +38,12 @@ Judge::Judge(const Job& job, const Context& context) : context_(context) {
   }
 }
 
+void Judge::watch_peaks() {
+  for (const std::string& output : outputs_) {
+    if (const auto peaks = metrics::find_peaks(expected_, output)) peaks_[output] = *peaks;
+  }
+}
+
 std::vector<OutputScores> Judge::scores(const Model& model) const {
   if (!able()) return {};
   Session session(model, {}, context_);
@@ -36,9 +51,12 @@ std::vector<OutputScores> Judge::scores(const Model& model) const {
   for (const std::string& output : outputs_) {
     cards.emplace_back(output, std::vector<std::string>{"cosine", "sqnr", "agreement"});
   }
+  std::map<std::string, metrics::PeakScore> peaks;
+  for (const auto& [output, found] : peaks_) peaks.emplace(output, found);
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     context_.check_cancelled();
     const TensorMap got = session.run(runs_[i]);
+    for (auto& [output, score] : peaks) score.add(got.at(output), expected_[i].at(output));
     for (ScoreCard& card : cards) {
       card.add(got.at(card.output()), expected_[i].at(card.output()));
     }
@@ -46,7 +64,11 @@ std::vector<OutputScores> Judge::scores(const Model& model) const {
                     static_cast<std::int64_t>(runs_.size()));
   }
   std::vector<OutputScores> scores;
-  for (const ScoreCard& card : cards) scores.push_back(card.scores());
+  for (const ScoreCard& card : cards) {
+    scores.push_back(card.scores());
+    const auto peak = peaks.find(card.output());
+    if (peak != peaks.end()) scores.back().scores["peak_sqnr"] = peak->second.value();
+  }
   return scores;
 }
 

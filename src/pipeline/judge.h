@@ -4,20 +4,25 @@
 
 #include <span>
 
-#include "pipeline/quantize_job.h"
+#include "metrics/peaks.h"
+#include "pipeline/telling_samples.h"
 
 namespace quench {
 
 /// The SQNR of the worst output in dB.
 double worst_sqnr(const std::vector<OutputScores>& outputs);
 
-/// The float model's outputs on the held-out samples of a job, to hold others against.
+/// The float model's outputs on samples of a job, to hold others against.
 class Judge {
  public:
+  /// By the samples held out.
   Judge(const Job& job, const Context& context);
+  Judge(const Job& job, const std::vector<SampleRange>& samples, const Context& context);
 
   /// Whether there is anything to judge by.
   bool able() const { return !runs_.empty() && !outputs_.empty(); }
+  /// From now on `scores` hold the `peak_sqnr` of outputs that have peaks, too.
+  void watch_peaks();
   /// Cosine, SQNR and agreement of each output; empty when not able.
   std::vector<OutputScores> scores(const Model& model) const;
   /// The SQNR of the worst output in dB.
@@ -32,6 +37,7 @@ class Judge {
   std::vector<TensorMap> runs_;
   std::vector<TensorMap> expected_;
   std::vector<std::string> outputs_;
+  std::map<std::string, metrics::Peaks> peaks_;
 };
 
 }  // namespace quench

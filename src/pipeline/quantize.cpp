@@ -101,9 +101,10 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
   advise_on_data(job, judge, context, report);
   job.solution = calibrate::solve(job.model, job.plan, job.statistics,
                                   options.config.custom_observers, context.num_threads());
+  choose_observer(job, options, context, report);
   // From here on the grids are those that are written.
   report.coarser_layers = settle(job.model, job.plan, job.solution);
-  choose_observer(job, judge, options, context, report);
+  note_observers(job.plan, report);
   Model quantised = with_biases(job, judge, options, context, report);
   if (judge.able()) {
     report.layers = score_layers(job, quantised, context);

@@ -26,4 +26,10 @@ void note_decisions(const Model& model, const QuantPlan& plan, QuantizeReport& r
   }
 }
 
+void note_observers(const QuantPlan& plan, QuantizeReport& report) {
+  for (const auto& [name, value] : plan.values) {
+    if (value.kind == ValuePlan::Kind::Observed) report.value_observers[name] = value.spec.observer;
+  }
+}
+
 }  // namespace quench

@@ -12,5 +12,7 @@ QuantPlan make_final_plan(Model& model, const QuantConfig& config);
 std::vector<std::string> observed_values(const QuantPlan& plan);
 /// Counts what the plan decided, and lists what stays in float.
 void note_decisions(const Model& model, const QuantPlan& plan, QuantizeReport& report);
+/// Tells which observer each of those values has.
+void note_observers(const QuantPlan& plan, QuantizeReport& report);
 
 }  // namespace quench

@@ -62,6 +62,7 @@ void list_fields(Visitor& visit, QuantConfig& config) {
   visit("quantizable_op_type", config.quantizable_op_type);
   visit("default_activation_observer", config.default_activation_observer);
   visit("default_weight_observer", config.default_weight_observer);
+  visit("value_observers", config.value_observers);
   visit("hist_percent", config.hist_percent);
   visit("bins", config.bins);
 }

@@ -12,10 +12,11 @@ namespace quench {
 void equalize_channels(Job& job, const Judge& judge, const QuantizeOptions& options,
                        const Context& context, QuantizeReport& report);
 
-/// After calibration: where no rule names an observer of activations, takes the one of two whose
-/// grids leave the outputs nearer to float. Plan and solution of the job change; `report` tells.
-void choose_observer(Job& job, const Judge& judge, const QuantizeOptions& options,
-                     const Context& context, QuantizeReport& report);
+/// After calibration: where no rule names an observer of activations, takes the grids that leave
+/// the outputs nearest to float, of those that leave none far from what min_max gives. Plan and
+/// solution of the job change; `report` tells. Costs five runs of the samples tried on, at most.
+void choose_observer(Job& job, const QuantizeOptions& options, const Context& context,
+                     QuantizeReport& report);
 
 /// After calibration: the quantised model, biases corrected as the options say. `report` tells of
 /// that and of the outputs.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "analyze/layer_error.h"
 #include "base/format.h"
@@ -149,12 +150,20 @@ class Gatherer {
   std::map<std::string, LayerError> errors_;
 };
 
-void add_settings(const AnalyzeOptions& options, report::ReportData& data) {
+/// The observers that the values of a plan have.
+std::string observers_of(const QuantPlan& plan) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : plan.values) {
+    if (value.kind == ValuePlan::Kind::Observed) names.insert(value.spec.observer);
+  }
+  return format("{}", fmt::join(names, ", "));
+}
+
+void add_settings(const AnalyzeOptions& options, const QuantPlan& plan, report::ReportData& data) {
   const QuantConfig& config = options.quantize.config;
   data.settings = {
       {"target", config.target},
-      {"activation observer",
-       config.global.activation_observer.value_or(config.default_activation_observer)},
+      {"activation observers", observers_of(plan)},
       {"weight observer", config.global.weight_observer.value_or(config.default_weight_observer)},
       {"weight bits", format("{}", config.global.weight_bits.value_or(8))},
       {"activation bits", format("{}", config.global.activation_bits.value_or(8))},
@@ -210,7 +219,7 @@ void write_report(const std::string& model_path, const AnalyzeOptions& options,
   report::ReportData data = Gatherer(analysis, own, context).gather();
   if (sensitivity != nullptr) data.sensitivity = *sensitivity;
   data.title = format("Quench: {}", model_path);
-  add_settings(own, data);
+  add_settings(own, analysis.simulator->plan(), data);
   add_summary(analysis, data);
   write_text(path, report::html_report(data), outputs);
 }

@@ -136,6 +136,9 @@ void check_names(const Graph& graph, const QuantConfig& config) {
   for (const std::string& name : config.skip_tensor_list) {
     expect_known("skip_tensor_list", name, names.values);
   }
+  for (const auto& [name, observer] : config.value_observers) {
+    expect_known("value_observers", name, names.values);
+  }
 }
 
 void check_settings(const QuantConfig& config) {

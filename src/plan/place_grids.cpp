@@ -68,6 +68,10 @@ class Placer {
 
   void need(ValueId id, const QuantRule& rule) {
     ValuePlan value{.kind = ValuePlan::Kind::Observed, .spec = activation_spec(rule)};
+    const auto own = job_.config.value_observers.find(name(id));
+    if (own != job_.config.value_observers.end() && !rule.activation_observer) {
+      value.spec.observer = own->second;
+    }
     plan_.values.try_emplace(name(id), std::move(value));
   }
 

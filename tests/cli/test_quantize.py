@@ -105,10 +105,14 @@ class QuantizeTest(harness.CliTest):
 
     def test_statistics_stand_in_for_data(self):
         self.run_quench("calibrate", "model.onnx", "-o", "model.stats", "--data", "images.npy")
-        self.quantize("by_stats.onnx", "--stats", "model.stats", "--no-metadata")
+        words = ["--activation-observer", "mse", "--no-metadata"]
+        self.quantize("by_stats.onnx", "--stats", "model.stats", *words)
         self.assertEqual((self.dir / "by_stats.onnx").read_bytes(),
                          self.bytes_of("by_data.onnx", "--no-bias-correction", "--equalize",
-                                       "never", "--no-metadata"))
+                                       "never", *words))
+        self.quantize("unnamed.onnx", "--stats", "model.stats", "--no-metadata")
+        self.assertEqual((self.dir / "unnamed.onnx").read_bytes(),
+                         (self.dir / "by_stats.onnx").read_bytes())
 
     def test_every_observer(self):
         names = [row["name"] for row in self.run_json("list", "observers")["observers"]]
@@ -118,19 +122,35 @@ class QuantizeTest(harness.CliTest):
                                    "images.npy", "--activation-observer", name)
             self.assertGreater(result["outputs"][0]["cosine"], 0.99, name)
 
-    def test_held_out_samples_choose_the_observer(self):
+    def test_samples_choose_the_observer(self):
+        words = ["quantize", "model.onnx", "-o", "o.onnx", "--data", "images.npy",
+                 "--no-bias-correction"]
         found = {}
-        for name in ("mse", "avg"):
-            result = self.run_json("quantize", "model.onnx", "-o", "o.onnx", "--data",
-                                   "images.npy", "--no-bias-correction", "--activation-observer",
-                                   name)
+        for name in ("mse", "avg", "min_max"):
+            result = self.run_json(*words, "--activation-observer", name)
             self.assertEqual(result["activation_observer"], "")
+            self.assertEqual(result["observer_trials"], [])
+            self.assertEqual(set(result["value_observers"].values()), {name})
             found[name] = result["outputs"][0]["sqnr"]
-        result = self.run_json("quantize", "model.onnx", "-o", "o.onnx", "--data", "images.npy",
-                               "--no-bias-correction")
-        best = "avg" if found["avg"] > found["mse"] + 0.25 else "mse"
-        self.assertEqual(result["activation_observer"], best)
-        self.assertAlmostEqual(result["outputs"][0]["sqnr"], found[best], places=6)
+        result = self.run_json(*words)
+        self.assertEqual(result["observer_samples"], 16)
+        chosen, = (trial for trial in result["observer_trials"] if trial["chosen"])
+        self.assertEqual(result["activation_observer"], chosen["observer"])
+        best = max(trial["outputs"][0]["sqnr"] for trial in result["observer_trials"])
+        self.assertGreaterEqual(chosen["outputs"][0]["sqnr"], best - 0.25)
+        self.assertGreater(result["outputs"][0]["sqnr"], found["min_max"] - 1)
+        self.assertLessEqual(set(result["value_observers"].values()),
+                             {chosen["observer"], "min_max"})
+        text = self.run_quench(*words).stdout
+        self.assertRegex(text, r"ranges of activations by +" + chosen["observer"])
+
+    def test_report_has_the_chosen_observers(self):
+        for words in ([], ["--activation-observer", "KL"]):
+            result = self.run_json("quantize", "model.onnx", "-o", "o.onnx", "--data",
+                                   "images.npy", "--report", "r.html", *words)
+            page = (self.dir / "r.html").read_text(encoding="utf-8")
+            for observer in set(result["value_observers"].values()):
+                self.assertIn(observer, page)
 
     def test_every_target(self):
         for row in self.run_json("list", "targets")["targets"]:
