@@ -5,6 +5,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <filesystem>
 
 #include "cli/parse.h"
 #include "quench/jobs.h"
@@ -80,7 +81,11 @@ void note_files(Outputs& outputs, const AnalyzeFlags& flags) {
   for (const std::string& path : {flags.config, flags.data.config}) {
     outputs.reads(path, "the settings");
   }
-  if (!flags.report.empty()) writes_report(outputs, flags.report);
+  if (flags.report.empty()) return;
+  // The report may lie in the folder, which the analysis makes; it says so where it cannot.
+  std::error_code ignored;
+  std::filesystem::create_directories(flags.save_dir, ignored);
+  writes_report(outputs, flags.report);
 }
 
 AnalyzeOptions analyze_options(const AnalyzeFlags& flags) {

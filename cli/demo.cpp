@@ -81,6 +81,11 @@ Json rows_json(const std::vector<DemoRow>& rows) {
   return {{"models", list}};
 }
 
+std::string folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
 /// Ranks the layers of the first model and writes its HTML report.
 void write_demo_report(const DemoOptions& options, const std::string& path, const Context& context,
                        Outputs& outputs) {
@@ -88,8 +93,7 @@ void write_demo_report(const DemoOptions& options, const std::string& path, cons
   analysis.quantize.data = options.evaluate.data;
   std::int64_t& limit = analysis.quantize.data.limit;
   limit = limit > 0 ? std::min(limit, options.calibration_samples) : options.calibration_samples;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  analysis.save_dir = folder.empty() ? "." : folder.string();
+  analysis.save_dir = folder_of(path);
   const std::string& model = options.models.front();
   const SensitivityResult ranking = analyze_sensitivity(model, analysis, {}, context, outputs);
   write_report(model, analysis, path, &ranking, context, outputs);
@@ -103,7 +107,11 @@ int run(const DemoFlags& flags) {
   Outputs outputs;
   outputs.reads(flags.data.config, "the settings");
   for (const std::string& model : options.models) reads_model(outputs, model, "the model");
-  if (!flags.report.empty()) writes_report(outputs, flags.report);
+  if (!flags.report.empty()) {
+    std::error_code ignored;  // what cannot be made cannot be written to, either
+    std::filesystem::create_directories(folder_of(flags.report), ignored);
+    writes_report(outputs, flags.report);
+  }
   const std::vector<DemoRow> rows = demo(options, context);
   if (!flags.report.empty()) write_demo_report(options, flags.report, context, outputs);
   outputs.commit();

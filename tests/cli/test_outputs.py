@@ -77,6 +77,11 @@ class OutputsTest(harness.CliTest):
                     "--model-out", "model.onnx", words=("reads the model",))
         self.assertFalse((self.dir / "r.onnx").exists())
 
+    def test_a_report_may_lie_in_the_folder_of_the_analysis(self):
+        self.run_quench("analyze", "sensitivity", "model.onnx", "-o", "fresh", *DATA, "--report",
+                        "fresh/report.html")
+        self.assertTrue((self.dir / "fresh" / "report.html").exists())
+
     def test_results_of_a_run_do_not_replace_its_inputs(self):
         (self.dir / "out").mkdir()
         shutil.copy(self.dir / "x.npy", self.dir / "out" / "scores.npy")
