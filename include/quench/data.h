@@ -92,10 +92,16 @@ struct Batch {
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(names.size()); }
 };
 
-/// Reads a source ahead on a thread of its own and hands out batches in order.
+/// What becomes of a batch where the next sample has another shape than those before it: it ends
+/// there, smaller than it could be, or Error(BadData) names both samples.
+enum class UnlikeSamples { EndBatch, Refuse };
+
+/// Reads a source ahead on a thread of its own and hands out batches in order. Samples of
+/// different shapes are never in one batch.
 class BatchReader {
  public:
-  BatchReader(SampleSource& source, std::int64_t batch_size, const Context& context = {});
+  BatchReader(SampleSource& source, std::int64_t batch_size, const Context& context = {},
+              UnlikeSamples unlike = UnlikeSamples::EndBatch);
   ~BatchReader();
   BatchReader(const BatchReader&) = delete;
   BatchReader& operator=(const BatchReader&) = delete;

@@ -3,9 +3,11 @@
 #include "analyze/eval_data.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/format.h"
 #include "base/parallel.h"
+#include "data/join.h"
 
 namespace quench::analyze {
 namespace {
@@ -22,24 +24,12 @@ std::int64_t fixed_batch(const std::vector<Value>& inputs) {
   return 0;
 }
 
-Tensor joined(const std::vector<Sample>& samples, const std::string& name) {
-  const Tensor& first = samples.front().inputs.at(name);
-  if (samples.size() == 1) return first;
-  Shape shape = first.shape();
-  shape.at(0) = static_cast<std::int64_t>(samples.size());
-  Tensor whole = Tensor::zeros(first.dtype(), shape);
-  const auto bytes = whole.mutable_bytes();
-  std::size_t at = 0;
-  for (const Sample& sample : samples) {
-    const auto part = sample.inputs.at(name).bytes();
-    if (at + part.size() > bytes.size() || sample.inputs.at(name).shape() != first.shape()) {
-      fail(ErrorKind::BadData, "sample '{}' has another shape than '{}'; use --batch 1",
-           sample.name, samples.front().name);
-    }
-    std::ranges::copy(part, bytes.begin() + static_cast<std::ptrdiff_t>(at));
-    at += part.size();
-  }
-  return whole;
+/// Whether samples may have different shapes.
+bool leaves_shapes_open(const std::vector<Value>& inputs) {
+  return std::ranges::any_of(inputs, [](const Value& value) {
+    return !value.type.shape || std::ranges::any_of(*value.type.shape | std::views::drop(1),
+                                                    [](const Dim& dim) { return !dim.known(); });
+  });
 }
 
 }  // namespace
@@ -72,39 +62,70 @@ EvalData::EvalData(std::unique_ptr<SampleSource> source, const std::vector<Value
   batch_ = fixed_ ? fixed : batch;
   if (!source_->batchable()) batch_ = 1;
   if (source_->size() == 0) fail(ErrorKind::BadData, "there are no samples to evaluate with");
+  if (batch_ > 1 && leaves_shapes_open(inputs)) read_shapes();
+  divide();
 }
 
-std::int64_t EvalData::batches() const { return (size() + batch_ - 1) / batch_; }
+std::int64_t EvalData::at(std::int64_t place) const {
+  return order_.empty() ? place : order_[static_cast<std::size_t>(place)];
+}
 
-std::shared_ptr<EvalBatch> EvalData::read(std::int64_t index) {
-  const std::int64_t first = index * batch_;
-  auto result = std::make_shared<EvalBatch>();
-  result->samples = std::min(batch_, size() - first);
-  result->rows = fixed_ ? batch_ : result->samples;
-  std::vector<Sample> samples(static_cast<std::size_t>(result->rows));
+std::int64_t EvalData::samples_until(std::int64_t index) const {
+  const Run& run = runs_.at(static_cast<std::size_t>(index));
+  return run.first + run.count;
+}
+
+void EvalData::read_shapes() {
+  shapes_.resize(static_cast<std::size_t>(size()));
   const int threads = source_->concurrent() ? context_.num_threads() : 1;
-  parallel_for(result->samples, threads, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(size(), threads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t place = first + i;
-      samples[static_cast<std::size_t>(i)] =
-          source_->read(order_.empty() ? place : order_[static_cast<std::size_t>(place)]);
+      context_.check_cancelled();
+      for (const auto& [name, tensor] : source_->read(i).inputs) {
+        shapes_[static_cast<std::size_t>(i)].push_back(tensor.shape());
+      }
     }
   });
-  for (std::int64_t i = 0; i < result->rows; ++i) {
-    auto& sample = samples[static_cast<std::size_t>(i)];
-    if (i >= result->samples)
-      sample = samples[static_cast<std::size_t>(result->samples - 1)];
-    else
-      result->labels.push_back(sample.label);
+}
+
+void EvalData::divide() {
+  runs_.clear();
+  const auto shapes = [&](std::int64_t place) -> const std::vector<Shape>& {
+    return shapes_[static_cast<std::size_t>(at(place))];
+  };
+  for (std::int64_t i = 0; i < size(); ++i) {
+    const bool joins = !runs_.empty() && runs_.back().count < batch_ &&
+                       (shapes_.empty() || shapes(i) == shapes(i - 1));
+    if (joins) {
+      ++runs_.back().count;
+    } else {
+      runs_.push_back({.first = i, .count = 1});
+    }
   }
-  for (const auto& [name, tensor] : samples.front().inputs) {
-    result->inputs[name] = joined(samples, name);
-  }
+}
+
+std::shared_ptr<EvalBatch> EvalData::read(const Run& run) {
+  auto result = std::make_shared<EvalBatch>();
+  result->samples = run.count;
+  result->rows = fixed_ ? batch_ : run.count;
+  std::vector<Sample> samples(static_cast<std::size_t>(run.count));
+  const int threads = source_->concurrent() ? context_.num_threads() : 1;
+  parallel_for(run.count, threads, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      samples[static_cast<std::size_t>(i)] = source_->read(at(run.first + i));
+    }
+  });
+  samples.resize(static_cast<std::size_t>(result->rows), Sample(samples.back()));
+  Batch batch = join(std::move(samples));
+  result->inputs = std::move(batch.inputs);
+  result->labels = std::move(batch.labels);
+  result->labels.resize(static_cast<std::size_t>(run.count));
   return result;
 }
 
 void EvalData::set_order(std::vector<std::int64_t> order) {
   order_ = std::move(order);
+  divide();
   kept_.clear();
   kept_bytes_ = 0;
 }
@@ -113,7 +134,7 @@ std::shared_ptr<const EvalBatch> EvalData::batch(std::int64_t index) {
   context_.check_cancelled();
   const auto known = kept_.find(index);
   if (known != kept_.end()) return known->second;
-  std::shared_ptr<const EvalBatch> made = read(index);
+  std::shared_ptr<const EvalBatch> made = read(runs_.at(static_cast<std::size_t>(index)));
   std::size_t bytes = 0;
   for (const auto& [name, tensor] : made->inputs) bytes += tensor.bytes().size();
   if (kept_bytes_ + bytes <= kMaxKept) {

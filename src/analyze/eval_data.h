@@ -20,7 +20,8 @@ struct EvalBatch {
   std::int64_t rows = 0;
 };
 
-/// Batches by index. Memory for what is kept is bounded; beyond it batches are read again.
+/// Batches by index; samples of different shapes are never in one. Memory for what is kept is
+/// bounded; beyond it batches are read again.
 class EvalData {
  public:
   /// `batch` counts unless the model fixes it.
@@ -29,8 +30,9 @@ class EvalData {
 
   std::int64_t size() const { return source_->size(); }
   bool has_labels() const { return source_->has_labels(); }
-  std::int64_t batches() const;
-  std::int64_t batch_size() const noexcept { return batch_; }
+  std::int64_t batches() const { return static_cast<std::int64_t>(runs_.size()); }
+  /// How many samples the batches up to and with this one hold.
+  std::int64_t samples_until(std::int64_t index) const;
   /// From now on batches hold the samples in this order.
   void set_order(std::vector<std::int64_t> order);
   std::shared_ptr<const EvalBatch> batch(std::int64_t index);
@@ -38,7 +40,15 @@ class EvalData {
   std::uint64_t fingerprint();
 
  private:
-  std::shared_ptr<EvalBatch> read(std::int64_t index);
+  /// Neighbours that run together.
+  struct Run {
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+  };
+  std::int64_t at(std::int64_t place) const;
+  void read_shapes();
+  void divide();
+  std::shared_ptr<EvalBatch> read(const Run& run);
 
   std::unique_ptr<SampleSource> source_;
   std::int64_t batch_ = 1;
@@ -46,7 +56,9 @@ class EvalData {
   const Context& context_;
   std::size_t kept_bytes_ = 0;
   std::map<std::int64_t, std::shared_ptr<const EvalBatch>> kept_;
-  std::vector<std::int64_t> order_;  ///< empty: as they come
+  std::vector<std::int64_t> order_;         ///< empty: as they come
+  std::vector<std::vector<Shape>> shapes_;  ///< of the inputs of each sample; empty: all alike
+  std::vector<Run> runs_;
 };
 
 /// FNV-1a, for fingerprints.

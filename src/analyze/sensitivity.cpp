@@ -23,8 +23,7 @@ void note(const SensitivityJob& job) {
 bool has_batch(const SensitivityJob& job, const std::string& layer, std::int64_t batch) {
   const auto found = job.scores.find(layer);
   if (found == job.scores.end()) return false;
-  const std::int64_t end = std::min(job.data.size(), (batch + 1) * job.data.batch_size());
-  return static_cast<std::int64_t>(found->second.size()) >= end;
+  return static_cast<std::int64_t>(found->second.size()) >= job.data.samples_until(batch);
 }
 
 /// Runs the given layers on one batch.

@@ -27,15 +27,15 @@ class Slice final : public SampleSource {
   std::int64_t count_;
 };
 
-std::int64_t batch_for(const Model& model, const SampleSource& source, std::int64_t wanted) {
-  if (!source.batchable()) return 1;
+/// The batch that the model fixes, or 0.
+std::int64_t fixed_batch(const Model& model) {
   for (const ValueId id : model.graph.inputs) {
     const Value& value = model.graph[id];
     if (value.constant || !value.type.shape || value.type.shape->empty()) continue;
     const Dim& batch = value.type.shape->front();
     if (batch.known()) return std::max<std::int64_t>(1, batch.value);
   }
-  return wanted;
+  return 0;
 }
 
 }  // namespace
@@ -64,7 +64,10 @@ StatisticMap collect(const Model& model, const std::vector<std::string>& values,
   };
   Session session(model, session_options, context);
   Slice slice(source, options.first, count);
-  BatchReader reader(slice, batch_for(model, source, options.batch), context);
+  const std::int64_t fixed = fixed_batch(model);
+  const std::int64_t batch_size = fixed > 0 ? fixed : options.batch;
+  BatchReader reader(slice, source.batchable() ? batch_size : 1, context,
+                     fixed > 0 ? UnlikeSamples::Refuse : UnlikeSamples::EndBatch);
   std::int64_t done = options.first;
   while (const auto batch = reader.next()) {
     context.check_cancelled();

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/format.h"
+#include "data/join.h"
 #include "quench/data.h"
 
 namespace quench {
@@ -24,54 +25,11 @@ struct Slot {
   std::exception_ptr error;
 };
 
-// Tensors of one input along their first dimension.
-Tensor join(const std::vector<Sample>& samples, const std::string& input) {
-  const Tensor& first = samples.front().inputs.at(input);
-  if (samples.size() == 1) return first;
-  if (first.rank() == 0) {
-    fail(ErrorKind::BadData, "input '{}' has no dimension to put samples together; use batch 1",
-         input);
-  }
-  Shape shape = first.shape();
-  shape[0] = 0;
-  for (const Sample& sample : samples) {
-    const Tensor& tensor = sample.inputs.at(input);
-    const bool alike = tensor.dtype() == first.dtype() && tensor.rank() == first.rank() &&
-                       std::equal(shape.begin() + 1, shape.end(), tensor.shape().begin() + 1);
-    if (!alike) {
-      fail(ErrorKind::BadData,
-           "{}: input '{}' has shape {}, but {} has {}; such samples need batch 1", sample.name,
-           input, to_string(tensor.shape()), samples.front().name, to_string(first.shape()));
-    }
-    shape[0] += tensor.shape()[0];
-  }
-  Tensor result = Tensor::zeros(first.dtype(), std::move(shape));
-  std::byte* dst = result.mutable_bytes().data();
-  for (const Sample& sample : samples) {
-    const auto src = sample.inputs.at(input).bytes();
-    if (!src.empty()) std::memcpy(dst, src.data(), src.size());
-    dst += src.size();
-  }
-  return result;
-}
-
-Batch join(std::vector<Sample> samples) {
-  Batch batch;
-  for (const auto& [input, tensor] : samples.front().inputs) {
-    batch.inputs[input] = join(samples, input);
-  }
-  for (Sample& sample : samples) {
-    batch.labels.push_back(sample.label);
-    batch.names.push_back(std::move(sample.name));
-  }
-  return batch;
-}
-
 }  // namespace
 
 struct BatchReader::State {
-  State(SampleSource& samples, std::int64_t batch, const Context& settings)
-      : source(samples), context(settings), batch_size(batch), size(samples.size()) {
+  State(SampleSource& samples, std::int64_t batch, const Context& settings, UnlikeSamples how)
+      : source(samples), context(settings), batch_size(batch), unlike(how), size(samples.size()) {
     const int threads = source.concurrent() ? context.num_threads() : 1;
     const auto workers = static_cast<std::size_t>(std::clamp(threads, 1, kMaxWorkers));
     slots.resize(static_cast<std::size_t>(std::min(batch, size)) + 2 * workers);
@@ -136,9 +94,26 @@ struct BatchReader::State {
     return sample;
   }
 
+  /// Samples of the next batch.
+  std::vector<Sample> take_batch() {
+    std::vector<Sample> samples;
+    if (ahead) samples.push_back(*std::exchange(ahead, std::nullopt));
+    while (static_cast<std::int64_t>(samples.size()) < batch_size && taken < size) {
+      Sample sample = take();
+      if (unlike == UnlikeSamples::EndBatch && !samples.empty() &&
+          !alike(samples.front(), sample)) {
+        ahead = std::move(sample);
+        break;
+      }
+      samples.push_back(std::move(sample));
+    }
+    return samples;
+  }
+
   SampleSource& source;
   Context context;
   std::int64_t batch_size;
+  UnlikeSamples unlike;
   std::int64_t size;
   std::mutex mutex;
   std::condition_variable room;   ///< a slot has become free
@@ -147,27 +122,26 @@ struct BatchReader::State {
   std::int64_t claimed = 0;  ///< samples that a worker has begun
   std::int64_t taken = 0;    ///< samples handed out
   bool stopped = false;
+  std::optional<Sample> ahead;  ///< taken, but of another shape than those before it
   std::vector<std::thread> pool;
 };
 
-BatchReader::BatchReader(SampleSource& source, std::int64_t batch_size, const Context& context) {
+BatchReader::BatchReader(SampleSource& source, std::int64_t batch_size, const Context& context,
+                         UnlikeSamples unlike) {
   if (batch_size < 1)
     fail(ErrorKind::Usage, "the batch size must be at least 1, got {}", batch_size);
   if (batch_size > 1 && !source.batchable()) {
     fail(ErrorKind::Usage,
          "the model's inputs have no batch dimension in common; use a batch size of 1");
   }
-  state_ = std::make_unique<State>(source, batch_size, context);
+  state_ = std::make_unique<State>(source, batch_size, context, unlike);
 }
 
 BatchReader::~BatchReader() = default;
 
 std::optional<Batch> BatchReader::next() {
   state_->context.check_cancelled();
-  std::vector<Sample> samples;
-  const std::int64_t left = state_->size - state_->taken;
-  const std::int64_t count = std::min(state_->batch_size, left);
-  for (std::int64_t i = 0; i < count; ++i) samples.push_back(state_->take());
+  std::vector<Sample> samples = state_->take_batch();
   if (samples.empty()) return std::nullopt;
   return join(std::move(samples));
 }

@@ -145,7 +145,8 @@ void warn_of_unlike_data(const Model& unfolded, SampleSource& source, std::int64
   const std::int64_t batch = run_size(source, session.inputs());
   for (std::int64_t i = 0; i + batch <= std::min(samples, kSamples); i += batch) {
     context.check_cancelled();
-    const TensorMap values = session.run(read_together(source, i, batch));
+    const TensorMap run = read_runs(source, session.inputs(), {i, batch}, batch).at(0);
+    const TensorMap values = session.run(run);
     for (Norm& norm : norms) add(norm, values.at(norm.input));
   }
   for (const Norm& norm : norms) {

@@ -23,7 +23,7 @@ Judge::Judge(const Job& job, const std::vector<SampleRange>& samples, const Cont
     : context_(context) {
   if (!job.source) return;
   for (const SampleRange& range : samples) {
-    for (TensorMap& run : read_runs(job, range.first, range.count, kRun)) {
+    for (TensorMap& run : read_runs(job, range, kRun)) {
       runs_.push_back(std::move(run));
     }
   }

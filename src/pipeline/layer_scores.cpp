@@ -99,7 +99,7 @@ LayerScore score(const Graph& graph, const Layer& layer, const Tensor& got, cons
 std::vector<LayerScore> score_layers(const Job& job, const Model& quantised,
                                      const Context& context) {
   const std::int64_t size = run_size(*job.source, model_inputs(job.model.graph));
-  const std::vector<TensorMap> runs = read_runs(job, job.parts.calibrate, size, size);
+  const std::vector<TensorMap> runs = read_runs(job, {job.parts.calibrate, size}, size);
   if (job.parts.judge == 0 || runs.empty()) return {};
   // A layer has many values: one run tells its error well.
   const TensorMap& inputs = runs.front();

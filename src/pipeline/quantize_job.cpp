@@ -3,7 +3,9 @@
 #include "pipeline/quantize_job.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "data/join.h"
 #include "pipeline/random_inputs.h"
 
 namespace quench {
@@ -20,40 +22,32 @@ std::int64_t run_size(const SampleSource& source, const std::vector<Value>& inpu
   return source.batchable() ? std::max<std::int64_t>(1, effective_batch(inputs, 1)) : 1;
 }
 
-TensorMap read_together(SampleSource& source, std::int64_t first, std::int64_t count) {
-  std::vector<Sample> samples;
-  for (std::int64_t i = 0; i < count; ++i) samples.push_back(source.read(first + i));
-  if (count == 1) return samples.front().inputs;
-  TensorMap result;
-  for (const auto& [name, one] : samples.front().inputs) {
-    Shape shape = one.shape();
-    shape[0] = count;
-    Tensor whole = Tensor::zeros(one.dtype(), shape);
-    auto bytes = whole.mutable_bytes();
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      const auto part = samples[i].inputs.at(name).bytes();
-      std::ranges::copy(part, bytes.begin() + static_cast<std::ptrdiff_t>(i * part.size()));
-    }
-    result[name] = std::move(whole);
-  }
-  return result;
-}
-
-std::vector<TensorMap> read_runs(const Job& job, std::int64_t first, std::int64_t count,
-                                 std::int64_t most) {
-  const std::vector<Value> inputs = model_inputs(job.model.graph);
-  const std::int64_t least = run_size(*job.source, inputs);
+std::vector<TensorMap> read_runs(SampleSource& source, const std::vector<Value>& inputs,
+                                 SampleRange samples, std::int64_t most) {
+  const std::int64_t least = run_size(source, inputs);
   const bool fixed = std::ranges::any_of(inputs, [](const Value& value) {
     return value.type.shape && !value.type.shape->empty() && value.type.shape->front().known();
   });
-  const std::int64_t step = fixed || !job.source->batchable() ? least : std::max(least, most);
+  const std::int64_t size = fixed || !source.batchable() ? least : std::max(least, most);
   std::vector<TensorMap> runs;
-  for (std::int64_t i = 0; i < count; i += step) {
-    const std::int64_t size = std::min(step, count - i);
-    if (size < least) break;
-    runs.push_back(read_together(*job.source, first + i, size));
+  std::vector<Sample> run;
+  const auto end_run = [&] {
+    if (!run.empty()) runs.push_back(join(std::exchange(run, {})).inputs);
+  };
+  const std::int64_t end = samples.first + (fixed ? samples.count / least * least : samples.count);
+  for (std::int64_t i = samples.first; i < end; ++i) {
+    Sample sample = source.read(i);
+    const bool full = static_cast<std::int64_t>(run.size()) == size;
+    // A run of a fixed size cannot end early: joining says which samples do not fit.
+    if (full || (!fixed && !run.empty() && !alike(run.front(), sample))) end_run();
+    run.push_back(std::move(sample));
   }
+  end_run();
   return runs;
+}
+
+std::vector<TensorMap> read_runs(const Job& job, SampleRange samples, std::int64_t most) {
+  return read_runs(*job.source, model_inputs(job.model.graph), samples, most);
 }
 
 }  // namespace quench

@@ -31,10 +31,15 @@ struct Job {
 std::vector<Value> model_inputs(const Graph& graph);
 /// How many samples a run takes at least: the batch of a model that fixes it, else one.
 std::int64_t run_size(const SampleSource& source, const std::vector<Value>& inputs);
-/// Samples [first, first + count) put together along the first dimension.
-TensorMap read_together(SampleSource& source, std::int64_t first, std::int64_t count);
-/// Samples [first, first + count) in runs of at most `most`, or of the size that the model fixes.
-std::vector<TensorMap> read_runs(const Job& job, std::int64_t first, std::int64_t count,
-                                 std::int64_t most);
+/// Samples [first, first + count).
+struct SampleRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+/// Samples in runs of at most `most`, or of the size that the model fixes. Where samples have
+/// different shapes, a run ends before one of another shape.
+std::vector<TensorMap> read_runs(SampleSource& source, const std::vector<Value>& inputs,
+                                 SampleRange samples, std::int64_t most);
+std::vector<TensorMap> read_runs(const Job& job, SampleRange samples, std::int64_t most);
 
 }  // namespace quench

@@ -6,12 +6,6 @@
 
 namespace quench {
 
-/// Samples [first, first + count).
-struct SampleRange {
-  std::int64_t first = 0;
-  std::int64_t count = 0;
-};
-
 /// About 16 samples: most of those held out, and those of calibration in which the most values
 /// reach furthest. What clipping costs shows only where there is something to clip, and a few
 /// samples taken at random may hold none of what a detector looks for.

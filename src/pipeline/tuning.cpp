@@ -25,7 +25,7 @@ constexpr std::int64_t kTrialRun = 4;
 
 std::vector<TensorMap> trial_runs(const Job& job) {
   const std::int64_t count = std::min(job.parts.calibrate, kTrialSamples);
-  return read_runs(job, 0, count, kTrialRun);
+  return read_runs(job, {0, count}, kTrialRun);
 }
 
 /// How near a model comes to float when it is calibrated with a few samples.
@@ -65,8 +65,8 @@ class BiasTuner {
     if (!options_.bias_correction || !job_.source || job_.parts.calibrate == 0) return plain;
     const auto known =
         static_cast<std::int64_t>(job_.means.empty() ? 0 : job_.means.begin()->second.rows.size());
-    const std::vector<TensorMap> runs =
-        read_runs(job_, 0, known > 0 ? known : correction_samples(job_, options_), kTrialRun);
+    const std::int64_t samples = known > 0 ? known : correction_samples(job_, options_);
+    const std::vector<TensorMap> runs = read_runs(job_, {0, samples}, kTrialRun);
     // Statistics from a file come without means.
     const tune::LayerMeans measured =
         job_.means.empty() ? tune::measure_means(job_.model, job_.plan, runs, context_)

@@ -68,8 +68,9 @@ class Gatherer {
     analyze::EvalData data(std::move(analysis.calibration), inputs, options.quantize.batch,
                            context);
     std::vector<TensorMap> batches;
-    for (std::int64_t i = 0; i < data.batches() && i * data.batch_size() < kCompared; ++i) {
+    for (std::int64_t i = 0; i < data.batches(); ++i) {
       batches.push_back(data.batch(i)->inputs);
+      if (data.samples_until(i) >= kCompared) break;
     }
     return analyze::layer_errors(simulator_.model(), quantized_,
                                  analyze::compared_values(simulator_.model(), simulator_.plan()),

@@ -55,11 +55,12 @@ void add_output(Model& model, ValueId id, std::vector<quench::Dim> dims) {
   model.graph.outputs.push_back(id);
 }
 
-/// A classifier of 3x8x8 images into 10 classes: Conv, Relu, GlobalAveragePool, Flatten, Gemm.
-Model classifier(quench::Dim batch, float disturbance) {
+/// A classifier of images into 10 classes: Conv, Relu, GlobalAveragePool, Flatten, Gemm.
+Model classifier(const quench::Dim& batch, float disturbance, const quench::Dim& height = {8, ""},
+                 const quench::Dim& width = {8, ""}) {
   Model model = empty_model();
   quench::Graph& graph = model.graph;
-  const ValueId x = add_input(model, "x", {batch, {3, ""}, {8, ""}, {8, ""}});
+  const ValueId x = add_input(model, "x", {batch, {3, ""}, height, width});
   const ValueId filters =
       graph.add_constant("filters", disturbed(noise({16, 3, 3, 3}, 1, 1.0F), disturbance));
   graph.add_node("Conv", {x, filters}, {"conv"}).name = "conv_node";
@@ -188,6 +189,8 @@ void write_all(const std::string& dir) {
   quench::save(classifier(open, 0), dir + "/model.onnx");
   quench::save(classifier(open, 0.05F), dir + "/reference.onnx");
   quench::save(classifier({4, ""}, 0), dir + "/fixed.onnx");
+  quench::save(classifier(open, 0, {-1, "h"}, {-1, "w"}), dir + "/sizes.onnx");
+  quench::save(classifier({4, ""}, 0, {-1, "h"}, {-1, "w"}), dir + "/fixed_sizes.onnx");
   quench::save(normalised(), dir + "/norm.onnx");
   quench::save(odd_names(), dir + "/odd.onnx");
   quench::save(hostile_names(), dir + "/names.onnx");

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "data/join.h"
 #include "unit/data/data_testing.h"
 
 namespace quench {
@@ -98,15 +99,60 @@ TEST(BatchReader, HandsOutWhatLiesBeforeAnError) {
   expect_contains(error_of(ErrorKind::Internal, [&] { second.next(); }), {"foreign"});
 }
 
-TEST(BatchReader, SamplesOfUnlikeShapeAreNamed) {
+TEST(BatchReader, ABatchEndsBeforeASampleOfAnotherShape) {
+  Numbers source(8);
+  source.odd = 3;
+  BatchReader reader(source, 4, with_threads(2));
+  const std::vector<std::vector<std::string>> expected = {
+      {"0", "1", "2"}, {"3"}, {"4", "5", "6", "7"}};
+  for (const auto& names : expected) {
+    const auto batch = reader.next();
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(batch->names, names);
+    const std::int64_t width = names.front() == "3" ? 2 : 1;
+    EXPECT_EQ(batch->inputs.at("x").shape(), (Shape{batch->size(), width}));
+    EXPECT_EQ(batch->inputs.at("x").data<std::int64_t>()[0], std::stoll(names.front()));
+  }
+  EXPECT_FALSE(reader.next());
+}
+
+TEST(BatchReader, SamplesOfUnlikeShapeAreNamedWhereABatchMustBeWhole) {
   Numbers source(4);
   source.odd = 1;
-  BatchReader pairs(source, 2);
+  BatchReader pairs(source, 2, {}, UnlikeSamples::Refuse);
   expect_contains(error_of(ErrorKind::BadData, [&] { pairs.next(); }),
-                  {"1: ", "'x'", "1x2", "1x1"});
-  BatchReader singles(source, 1);
+                  {"1 has 'x' int64[1,2]", "0 has 'x' int64[1,1]"});
+  BatchReader singles(source, 1, {}, UnlikeSamples::Refuse);
   EXPECT_TRUE(singles.next());
   EXPECT_EQ(singles.next()->inputs.at("x").shape(), (Shape{1, 2}));
+}
+
+Sample sample_of(const std::string& name, TensorMap inputs) {
+  Sample sample;
+  sample.inputs = std::move(inputs);
+  sample.name = name;
+  return sample;
+}
+
+TEST(Join, LooksAtEverySampleAndInput) {
+  const Tensor one = Tensor::of<float>({1, 2}, {1.0F, 2.0F});
+  const Tensor two = Tensor::of<float>({1, 2}, {3.0F, 4.0F});
+  const Tensor wide = Tensor::of<float>({1, 3}, {5.0F, 6.0F, 7.0F});
+  const Sample a = sample_of("a", {{"x", one}});
+  const Batch batch = join({a, sample_of("b", {{"x", two}})});
+  EXPECT_EQ(batch.inputs.at("x").shape(), (Shape{2, 2}));
+  EXPECT_EQ(to_float(batch.inputs.at("x")), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(batch.names, (std::vector<std::string>{"a", "b"}));
+  const std::vector<Sample> unlike = {sample_of("b", {{"x", wide}}), sample_of("b", {{"y", one}}),
+                                      sample_of("b", {{"x", one}, {"y", one}}),
+                                      sample_of("b", {{"x", Tensor::zeros(DType::Int64, {1, 2})}}),
+                                      sample_of("b", {{"x", Tensor::zeros(DType::Float32, {})}})};
+  for (const Sample& b : unlike) {
+    EXPECT_FALSE(alike(a, b));
+    error_of(ErrorKind::BadData, [&] { join({a, b}); });
+    error_of(ErrorKind::BadData, [&] { join({b, a}); });
+    EXPECT_EQ(join({b}).size(), 1);
+  }
 }
 
 TEST(BatchReader, ReadsAheadButNotWithoutBounds) {
