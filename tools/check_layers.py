@@ -39,6 +39,8 @@ THIRD_PARTY = {
     "zlib.h": ["src/data/", "src/formats/packed/"],
     "zstd.h": ["src/formats/packed/"],
 }
+# Calls that one place makes for all: how many threads there are is the Context's to say.
+CALLS = {"hardware_concurrency": ["src/base/context.cpp"]}
 # Folders of the C library and the kernel.
 SYSTEM_FOLDERS = {"sys", "linux", "arpa", "netinet"}
 # Tests, benchmarks and fuzzing may look anywhere.
@@ -95,6 +97,9 @@ def check_file(path, root):
             yield f"{path}: belongs to no room; add it to tools/check_layers.py"
             return
     for number, line in enumerate((root / path).read_text().splitlines(), 1):
+        for call, places in CALLS.items():
+            if call in line and path not in places:
+                yield f"{path}:{number}: {call} may be called only by {', '.join(places)}"
         match = INCLUDE.match(line)
         if not match:
             continue

@@ -140,8 +140,8 @@ ObserverChoice best_observer(const Statistic& seen, const Statistic& held_out,
                              const QuantSpec& spec);
 
 /// Ranges of a constant weight, one for each index of the spec's axis, by the spec's observer:
-/// abs_max, channel_wise_abs_max, mse, channel_wise_mse.
-std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& spec);
+/// abs_max, channel_wise_abs_max, mse, channel_wise_mse. Threads do not change the result.
+std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& spec, int threads = 1);
 
 /// The mean squared error that a grid makes on the values a statistic has seen.
 double expected_error(const Statistic& statistic, const QuantParams& params);

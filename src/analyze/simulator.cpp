@@ -36,8 +36,11 @@ std::vector<Layer> find_layers(const Graph& graph, const QuantPlan& plan) {
 
 }  // namespace
 
-Simulator::Simulator(Model model, QuantConfig config)
-    : model_(std::move(model)), config_(std::move(config)), plan_(make_plan(model_, config_)) {
+Simulator::Simulator(Model model, QuantConfig config, int threads)
+    : model_(std::move(model)),
+      config_(std::move(config)),
+      threads_(threads),
+      plan_(make_plan(model_, config_)) {
   calibrate::check_observers(plan_, config_.custom_observers);
   layers_ = find_layers(model_.graph, plan_);
   if (layers_.empty()) {
@@ -87,7 +90,8 @@ const QuantParams& Simulator::value_grid(const std::string& name, const ValuePla
   }
   QuantPlan one;
   one.values[name] = plan;
-  const QuantSolution found = calibrate::solve(model_, one, statistics_, config_.custom_observers);
+  const QuantSolution found =
+      calibrate::solve(model_, one, statistics_, config_.custom_observers, threads_);
   known.push_back({.spec = plan.spec, .fixed = fixed, .params = found.values.at(name)});
   return known.back().params;
 }
@@ -99,7 +103,8 @@ const QuantParams& Simulator::weight_grid(const WeightPlan& plan) {
   }
   QuantPlan one;
   one.weights.push_back(plan);
-  const QuantSolution found = calibrate::solve(model_, one, statistics_, config_.custom_observers);
+  const QuantSolution found =
+      calibrate::solve(model_, one, statistics_, config_.custom_observers, threads_);
   known.push_back({.spec = plan.spec, .params = found.weights.at({plan.node, plan.input})});
   return known.back().params;
 }

@@ -31,8 +31,8 @@ struct Choice {
 /// Statistics are collected once; grids are found once for each value, weight and spec.
 class Simulator {
  public:
-  /// `model` is prepared for quantisation.
-  Simulator(Model model, QuantConfig config);
+  /// `model` is prepared for quantisation; `threads` look for grids.
+  Simulator(Model model, QuantConfig config, int threads = 1);
 
   const Model& model() const noexcept { return model_; }
   const QuantConfig& config() const noexcept { return config_; }
@@ -64,6 +64,7 @@ class Simulator {
 
   Model model_;
   QuantConfig config_;
+  int threads_;
   QuantPlan plan_;
   std::vector<Layer> layers_;
   StatisticMap statistics_;

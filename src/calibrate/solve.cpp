@@ -117,8 +117,10 @@ class Solver {
 
   void weights(int threads, QuantSolution& solution) const {
     std::vector<QuantParams> found(plan_.weights.size());
+    // Where there are fewer weights than threads, each gets its share of them.
+    const int share = threads / std::max(1, static_cast<int>(found.size()));
     each_of(found.size(), threads,
-            [&](std::size_t i) { found[i] = solve_weight(plan_.weights[i]); });
+            [&](std::size_t i) { found[i] = solve_weight(plan_.weights[i], std::max(1, share)); });
     for (std::size_t i = 0; i < found.size(); ++i) {
       solution.weights[{plan_.weights[i].node, plan_.weights[i].input}] = std::move(found[i]);
     }
@@ -138,14 +140,14 @@ class Solver {
                  });
   }
 
-  QuantParams solve_weight(const WeightPlan& weight) const {
+  QuantParams solve_weight(const WeightPlan& weight, int threads) const {
     const Node& node = model_.graph.nodes[static_cast<std::size_t>(weight.node)];
     const Tensor* tensor = model_.graph.constant(node.input(weight.input));
     if (tensor == nullptr) {
       fail(ErrorKind::Internal, "input {} of the {} is not a constant", weight.input,
            label(model_.graph, node));
     }
-    return choose_params(weight.spec, weight_ranges(*tensor, weight.spec));
+    return choose_params(weight.spec, weight_ranges(*tensor, weight.spec, threads));
   }
 
   const Model& model_;

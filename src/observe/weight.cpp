@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <thread>
 
 #include "base/format.h"
 #include "base/nearest.h"
@@ -88,7 +87,7 @@ void gather(std::span<const float> weight, std::int64_t channels, std::int64_t i
 
 }  // namespace
 
-std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& spec) {
+std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& spec, int threads) {
   const Method method = method_of(spec.observer);
   QuantSpec whole = spec;
   whole.axis = -1;
@@ -111,9 +110,8 @@ std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& spec) {
   std::vector<Range> ranges(static_cast<std::size_t>(channels));
   if (all.empty()) return ranges;
   constexpr std::int64_t kWorthThreads = 1 << 18;
-  const int threads =
-      weight.size() >= kWorthThreads ? static_cast<int>(std::thread::hardware_concurrency()) : 1;
-  parallel_for(channels, threads, [&](std::int64_t begin, std::int64_t end) {
+  const int used = weight.size() >= kWorthThreads ? threads : 1;
+  parallel_for(channels, used, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> values;
     for (std::int64_t channel = begin; channel < end; ++channel) {
       gather(all, channels, inner, channel, values);

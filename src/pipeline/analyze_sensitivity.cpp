@@ -23,9 +23,9 @@ double since(Clock::time_point began) {
 
 std::string hex(std::uint64_t hash) { return format("{:016x}", hash); }
 
-Fingerprint fingerprint_of(Analysis& analysis, const AnalyzeOptions& options,
-                           const SensitivityOptions& how) {
-  Fingerprint result;
+ScoreOrigin origin_of(Analysis& analysis, const AnalyzeOptions& options,
+                      const SensitivityOptions& how) {
+  ScoreOrigin result;
   const auto file = MappedFile::open(analysis.model_path);
   result.model = hex(analyze::hash_bytes(file->bytes()));
   // Every calibration sample has its part in the grids.
@@ -150,7 +150,7 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
   outputs.writes(table, "the analysis");
   outputs.writes(scores, "the checkpoint");
   Analysis analysis = set_up_analysis(model_path, options, AnalysisNeeds::Evaluation, context);
-  Checkpoint checkpoint(scores, fingerprint_of(analysis, options, how));
+  Checkpoint checkpoint(scores, origin_of(analysis, options, how));
   SensitivityResult result{.reverse = how.reverse};
   result.resumed = options.resume ? 1 : 0;
   const auto began = Clock::now();

@@ -9,7 +9,9 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
+#include "pipeline/fingerprint.h"
 #include "pipeline/job_files.h"
+#include "pipeline/job_steps.h"
 #include "pipeline/quantize_steps.h"
 #include "pipeline/random_inputs.h"
 #include "pipeline/small_layers.h"
@@ -25,14 +27,11 @@ std::int64_t calibrating_part(std::int64_t samples, std::int64_t held_out, std::
   return (samples - judge) / batch * batch;
 }
 
-void calibrate_for(Analysis& analysis, const AnalyzeOptions& options, const Context& context) {
+void calibrate_for(Analysis& analysis, const std::string& origin, const AnalyzeOptions& options,
+                   const Context& context) {
   const QuantizeOptions& quantize = options.quantize;
   if (!quantize.statistics.empty()) {
-    StatisticMap merged;
-    for (const std::string& path : quantize.statistics) {
-      merge_statistics(merged, load_statistics(path));
-    }
-    analysis.simulator->set_statistics(std::move(merged));
+    analysis.simulator->set_statistics(read_statistics(quantize.statistics, origin));
     return;
   }
   if (quantize.data.path.empty()) {
@@ -99,15 +98,17 @@ Analysis set_up_analysis(const std::string& model_path, const AnalyzeOptions& op
   Analysis analysis;
   analysis.model_path = model_path;
   Model model = load(model_path);
+  const std::string origin = options.quantize.statistics.empty() ? "" : fingerprint(model);
   set_input_shapes(model, options.quantize.input_shapes);
   model = prepare_for_quantization(std::move(model));
   QuantConfig config = without_small_layers(model.graph, options.quantize);
   make_final_plan(model, config);  // the version of operators that the written file has
-  analysis.simulator = std::make_unique<analyze::Simulator>(std::move(model), std::move(config));
+  analysis.simulator = std::make_unique<analyze::Simulator>(std::move(model), std::move(config),
+                                                            context.num_threads());
   if (!options.save_dir.empty()) make_folder(options.save_dir);
   // A wrong metric or missing data is reported before the long pass.
   if (needs == AnalysisNeeds::Evaluation) open_evaluation(analysis, options, context);
-  calibrate_for(analysis, options, context);
+  calibrate_for(analysis, origin, options, context);
   return analysis;
 }
 

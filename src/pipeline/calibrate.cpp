@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data pass by itself: statistics into a file, with snapshots that an interrupted pass goes on
 // from.
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "analyze/simulator.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
 #include "pipeline/fingerprint.h"
@@ -12,6 +14,8 @@
 #include "pipeline/job_steps.h"
 #include "pipeline/quantize_steps.h"
 #include "pipeline/settings.h"
+#include "pipeline/small_layers.h"
+#include "plan/facts.h"
 
 namespace quench {
 namespace {
@@ -108,6 +112,17 @@ class Keeper {
   Clock::time_point last_ = Clock::now();
 };
 
+/// What `quantize` and every choice of layers that `analyze` tries ask for.
+std::vector<std::string> values_to_observe(const Job& job, const QuantizeOptions& options) {
+  const auto is_layer = [&](const WeightPlan& weight) {
+    return weight.input == 1 &&
+           plan::is_layer(job.model.graph.nodes[static_cast<std::size_t>(weight.node)]);
+  };
+  if (std::ranges::none_of(job.plan.weights, is_layer)) return observed_values(job.plan);
+  return analyze::Simulator(job.model, without_small_layers(job.model.graph, options))
+      .wanted_statistics();
+}
+
 }  // namespace
 
 void calibrate_model(const std::string& model_path, const std::string& statistics_path,
@@ -140,7 +155,7 @@ void calibrate_model(const std::string& model_path, const std::string& statistic
     keeper.after_batch(now, statistics);
   };
   job.statistics =
-      calibrate::collect(job.model, observed_values(job.plan), *job.source, collect, context);
+      calibrate::collect(job.model, values_to_observe(job, options), *job.source, collect, context);
   save_statistics(job.statistics, statistics_path, statistics_note(job, options));
   outputs.removes(statistics_path + ".partial");
 }

@@ -48,8 +48,8 @@ analyze::Scores scores_of(const Json& layers) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(std::string path, Fingerprint fingerprint)
-    : path_(std::move(path)), fingerprint_(std::move(fingerprint)) {}
+Checkpoint::Checkpoint(std::string path, ScoreOrigin origin)
+    : path_(std::move(path)), origin_(std::move(origin)) {}
 
 analyze::Scores Checkpoint::load() const {
   if (!std::filesystem::exists(path_)) return {};
@@ -58,8 +58,8 @@ analyze::Scores Checkpoint::load() const {
     if (json.is_discarded()) refuse(path_, "it is not a checkpoint of quench analyze");
     const Json& mark = json.at("fingerprint");
     for (const auto& [key, own] :
-         {std::pair("model", &fingerprint_.model), std::pair("data", &fingerprint_.data),
-          std::pair("settings", &fingerprint_.settings)}) {
+         {std::pair("model", &origin_.model), std::pair("data", &origin_.data),
+          std::pair("settings", &origin_.settings)}) {
       if (mark.at(key).get<std::string>() != *own) {
         refuse(path_, format("it was made with another {}",
                              std::string_view(key) == "settings" ? "setting" : key));
@@ -83,11 +83,10 @@ void Checkpoint::save(const analyze::Scores& scores, bool now) {
     }
     layers.push_back({{"name", name}, {"scores", std::move(rows)}});
   }
-  const Json json = {{"fingerprint",
-                      {{"model", fingerprint_.model},
-                       {"data", fingerprint_.data},
-                       {"settings", fingerprint_.settings}}},
-                     {"layers", std::move(layers)}};
+  const Json json = {
+      {"fingerprint",
+       {{"model", origin_.model}, {"data", origin_.data}, {"settings", origin_.settings}}},
+      {"layers", std::move(layers)}};
   write_text(path_, json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 

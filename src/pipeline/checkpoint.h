@@ -10,17 +10,17 @@
 namespace quench {
 
 /// What scores depend on. Kept apart, so that a message can say what has changed.
-struct Fingerprint {
+struct ScoreOrigin {
   std::string model;
   std::string data;
   std::string settings;
-  bool operator==(const Fingerprint&) const = default;
+  bool operator==(const ScoreOrigin&) const = default;
 };
 
 /// A file of scores. Written at most every second, whole or not at all.
 class Checkpoint {
  public:
-  Checkpoint(std::string path, Fingerprint fingerprint);
+  Checkpoint(std::string path, ScoreOrigin origin);
   /// The scores in the file; none when there is no file. Throws Error(BadData) when they belong to
   /// another model, other data or other settings.
   analyze::Scores load() const;
@@ -28,7 +28,7 @@ class Checkpoint {
 
  private:
   std::string path_;
-  Fingerprint fingerprint_;
+  ScoreOrigin origin_;
   std::chrono::steady_clock::time_point last_{};
 };
 

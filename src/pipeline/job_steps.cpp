@@ -22,10 +22,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// A file of statistics remembers which model it is of.
-void check_note(const std::string& note, const Job& job, const std::string& path) {
+void check_note(const std::string& note, const std::string& origin, const std::string& path) {
   const Json json = Json::parse(note, nullptr, false);
   if (!json.is_object() || !json.contains("model")) return;  // written by the caller's own code
-  if (json["model"] == job.origin) return;
+  if (json["model"] == origin) return;
   fail(ErrorKind::BadData, "{} holds the statistics of another model; calibrate this model again",
        path);
 }
@@ -103,14 +103,22 @@ std::string statistics_note(const Job& job, const QuantizeOptions& options) {
   return note.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void gather(Job& job, const QuantizeOptions& options, const Context& context) {
-  for (const std::string& path : options.statistics) {
+StatisticMap read_statistics(const std::vector<std::string>& paths, const std::string& origin) {
+  StatisticMap statistics;
+  for (const std::string& path : paths) {
     std::string note;
     const StatisticMap read = load_statistics(path, &note);
-    check_note(note, job, path);
-    calibrate::append(job.statistics, read);
+    check_note(note, origin, path);
+    calibrate::append(statistics, read);
   }
-  if (!options.statistics.empty()) return;
+  return statistics;
+}
+
+void gather(Job& job, const QuantizeOptions& options, const Context& context) {
+  if (!options.statistics.empty()) {
+    job.statistics = read_statistics(options.statistics, job.origin);
+    return;
+  }
   if (!job.source) {
     fail(ErrorKind::Usage,
          "full quantisation needs samples to calibrate with: give --data, or "

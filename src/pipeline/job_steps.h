@@ -22,6 +22,10 @@ void warm_up(const Job& job, const QuantizeOptions& options, const Context& cont
 /// The note that `calibrate_model` leaves in files of statistics.
 std::string statistics_note(const Job& job, const QuantizeOptions& options);
 
+/// The statistics in files, as one; a file that is of another model than `origin` is an
+/// Error(BadData).
+StatisticMap read_statistics(const std::vector<std::string>& paths, const std::string& origin);
+
 /// Fills `job.statistics` from files or by a pass over the data.
 void gather(Job& job, const QuantizeOptions& options, const Context& context);
 

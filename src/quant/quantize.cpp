@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole tensors onto a grid and back.
 #include <algorithm>
-#include <thread>
 
 #include "base/format.h"
-#include "base/parallel.h"
 #include "quant/kernels.h"
 #include "quench/quant.h"
 
@@ -51,23 +49,12 @@ quant::Grid grid_of(const QuantParams& params, std::int64_t channel) {
           static_cast<float>(params.spec.q_max() - zero), static_cast<float>(zero)};
 }
 
-/// Calls body(first element, count, grid) over the whole tensor, on threads when it is large.
+/// Calls body(first element, count, grid) over the whole tensor.
 template <typename Body>
 void for_each_run(const Layout& layout, const QuantParams& params, const Body& body) {
-  constexpr std::int64_t kWorthThreads = 1 << 20;
-  const bool large = layout.runs * layout.inner >= kWorthThreads;
-  const int threads = large ? static_cast<int>(std::thread::hardware_concurrency()) : 1;
-  if (layout.runs == 1) {
-    parallel_for(layout.inner, threads, [&](std::int64_t begin, std::int64_t end) {
-      body(begin, end - begin, grid_of(params, 0));
-    });
-    return;
+  for (std::int64_t run = 0; run < layout.runs; ++run) {
+    body(run * layout.inner, layout.inner, grid_of(params, run % layout.channels));
   }
-  parallel_for(layout.runs, threads, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t run = begin; run < end; ++run) {
-      body(run * layout.inner, layout.inner, grid_of(params, run % layout.channels));
-    }
-  });
 }
 
 Tensor as_float(const Tensor& tensor) {

@@ -42,6 +42,11 @@ class Layers(unittest.TestCase):
         self.assertEqual(self.judge("src/data/images.cpp", "#include <opencv2/core.hpp>"), "")
         self.assertIn("not in the table", self.judge("src/ir/a.cpp", "#include <boost/any.hpp>"))
 
+    def test_one_place_says_how_many_threads_there_are(self):
+        line = "int n = std::thread::hardware_concurrency();"
+        self.assertEqual(self.judge("src/base/context.cpp", line), "")
+        self.assertIn("only by", self.judge("src/quant/a.cpp", line))
+
     def test_the_program_sees_public_headers_only(self):
         self.assertEqual(self.judge("cli/a.cpp", '#include "quench/model.h"'), "")
         self.assertEqual(self.judge("cli/a.cpp", '#include "bar.h"'), "")

@@ -172,6 +172,42 @@ Model branching() {
   return model;
 }
 
+/// What a convolution of 8 channels makes of a value; the node has no name.
+ValueId conv8(quench::Graph& graph, ValueId x, const std::string& output, std::int64_t channels) {
+  const auto seed = static_cast<std::uint32_t>(output.size() * 7 + output.back());
+  const ValueId w = graph.add_constant(output + "_w", noise({8, channels, 3, 3}, seed, 0.4F));
+  quench::Node& node = graph.add_node("Conv", {x, w}, {output});
+  node.set("pads", std::vector<std::int64_t>{1, 1, 1, 1});
+  return node.outputs[0];
+}
+
+/// Two blocks with a way around them, a pool between, and a classifier.
+Model residual() {
+  Model model = empty_model();
+  quench::Graph& graph = model.graph;
+  const quench::Dim batch{-1, "batch"};
+  const auto then = [&](const char* op, std::vector<ValueId> inputs, const std::string& output) {
+    return graph.add_node(op, std::move(inputs), {output}).outputs[0];
+  };
+  ValueId x = add_input(model, "x", {batch, {3, ""}, {8, ""}, {8, ""}});
+  x = then("Relu", {conv8(graph, x, "stem", 3)}, "stem_relu");
+  for (const std::string block : {"one", "two"}) {
+    const ValueId inner = then("Relu", {conv8(graph, x, block + "_a", 8)}, block + "_relu");
+    const ValueId sum = then("Add", {conv8(graph, inner, block + "_b", 8), x}, block + "_sum");
+    x = then("Relu", {sum}, block + "_out");
+    if (block == "two") break;
+    quench::Node& pool = graph.add_node("MaxPool", {x}, {"pooled"});
+    pool.set("kernel_shape", std::vector<std::int64_t>{2, 2});
+    pool.set("strides", std::vector<std::int64_t>{2, 2});
+    x = pool.outputs[0];
+  }
+  x = then("Flatten", {then("GlobalAveragePool", {x}, "mean")}, "features");
+  const ValueId weights = graph.add_constant("weights", noise({8, 10}, 2, 1.0F));
+  graph.add_node("Gemm", {x, weights}, {"scores"}).name = "gemm_node";
+  add_output(model, graph.find("scores"), {batch, {10, ""}});
+  return model;
+}
+
 Model unsupported() {
   Model model = empty_model();
   model.opsets["example.org"] = 1;
@@ -192,6 +228,7 @@ void write_all(const std::string& dir) {
   quench::save(classifier(open, 0, {-1, "h"}, {-1, "w"}), dir + "/sizes.onnx");
   quench::save(classifier({4, ""}, 0, {-1, "h"}, {-1, "w"}), dir + "/fixed_sizes.onnx");
   quench::save(normalised(), dir + "/norm.onnx");
+  quench::save(residual(), dir + "/residual.onnx");
   quench::save(odd_names(), dir + "/odd.onnx");
   quench::save(hostile_names(), dir + "/names.onnx");
   quench::save(branching(), dir + "/branch.onnx");

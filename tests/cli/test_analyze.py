@@ -178,6 +178,20 @@ class SensitivityTest(harness.CliTest):
 
     # Bad input.
 
+    def test_statistics_of_the_model_itself(self):
+        for model in ("model.onnx", "residual.onnx"):
+            self.run_quench("calibrate", model, "-o", "own.stats", "--data", "images.npy")
+            words = ("analyze", "sensitivity", model, "-o", "own", "--data", "images.npy")
+            first, second = (self.run_json(*words, *more) for more in ((), ("--stats", "own.stats")))
+            self.assertEqual(first["layers"], second["layers"])
+
+    def test_statistics_of_another_model_are_refused(self):
+        self.run_quench("calibrate", "reference.onnx", "-o", "other.stats", "--data", "images.npy")
+        for verb in (("sensitivity",), ("target", "--at-least", "10")):
+            error = self.run_quench("analyze", verb[0], "model.onnx", *verb[1:], "-o", "none",
+                                    "--data", "images.npy", "--stats", "other.stats", expect=3)
+            self.assertIn("other.stats holds the statistics of another model", error.stderr)
+
     def test_no_evaluation_data(self):
         self.run_quench("calibrate", "model.onnx", "-o", "kept.stats", "--data", "images.npy")
         error = self.analyze("--stats", "kept.stats", "--metric", "top1", "-o", "none",

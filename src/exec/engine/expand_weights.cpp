@@ -2,9 +2,10 @@
 // Dequantises constants when a model is made ready.
 #include "exec/engine/expand_weights.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <optional>
-#include <thread>
 
 #include "base/file.h"
 #include "passes/rewriter.h"
@@ -95,7 +96,7 @@ void widen_small_integers(Graph& graph) {
 }  // namespace
 
 void expand_weights(Graph& graph, const passes::PassOptions& keep) {
-  const auto threads = static_cast<int>(std::thread::hardware_concurrency());
+  const auto threads = at::get_num_threads();
   const Uses uses(graph);
   std::vector<bool> dead(graph.nodes.size(), false);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
