@@ -49,8 +49,9 @@ void verify(const Model& model);
 std::string dump(const Model& model);
 
 /// Fills in the type and shape of every value that can be known without running the model.
-/// A contradiction with what the file declares is an Error(BadModel) that names the node.
-void infer_types(Model& model);
+/// A shape that the file declares otherwise is replaced, and told of: a sentence for each. Another
+/// element type than the declared one is an Error(BadModel) that names the node.
+std::vector<std::string> infer_types(Model& model);
 
 /// How `save` stores constants.
 struct SaveOptions {

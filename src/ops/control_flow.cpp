@@ -79,6 +79,15 @@ void infer_scan_8(InferContext& context, std::size_t scanned) {
   }
 }
 
+/// The count and the condition of a loop: scalars, or vectors of one where the body says so.
+ValueType loop_input(const InferContext& context, std::size_t index, DType dtype) {
+  const auto* body = context.node().get<GraphBox>("body");
+  const bool known = body != nullptr && index < (*body)->inputs.size();
+  const Value* value = known ? &(**body)[(*body)->inputs[index]] : nullptr;
+  const bool vector = value != nullptr && value->type.shape && value->type.shape->size() == 1;
+  return ValueType::tensor(dtype, vector ? Dims{{1, ""}} : Dims{});
+}
+
 }  // namespace
 
 void infer_if(InferContext& context) {
@@ -96,8 +105,8 @@ void infer_if(InferContext& context) {
 }
 
 void infer_loop(InferContext& context) {
-  std::vector<ValueType> inputs{ValueType::tensor(DType::Int64, Dims{}),
-                                ValueType::tensor(DType::Bool, Dims{})};
+  std::vector<ValueType> inputs{loop_input(context, 0, DType::Int64),
+                                loop_input(context, 1, DType::Bool)};
   for (std::size_t i = 2; i < context.num_inputs(); ++i) {
     inputs.push_back(carried(context.input(i)));
   }

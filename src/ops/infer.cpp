@@ -11,12 +11,13 @@ namespace quench {
 namespace ops {
 namespace {
 
-/// Whether `found` may be said of a value that the file declares as `declared`.
-bool compatible(const ValueType& declared, const ValueType& found) {
-  if (declared.dtype != found.dtype && declared.dtype != DType::Undefined &&
-      found.dtype != DType::Undefined) {
-    return false;
-  }
+bool same_dtype(const ValueType& declared, const ValueType& found) {
+  return declared.dtype == found.dtype || declared.dtype == DType::Undefined ||
+         found.dtype == DType::Undefined;
+}
+
+/// Whether the shape of `found` may be said of a value that the file declares as `declared`.
+bool same_shape(const ValueType& declared, const ValueType& found) {
   if (!declared.shape || !found.shape) return true;
   if (declared.shape->size() != found.shape->size()) return false;
   return std::equal(declared.shape->begin(), declared.shape->end(), found.shape->begin(),
@@ -54,6 +55,12 @@ void capture(Scope& scope) {
       break;
     }
   }
+}
+
+/// Says what contradicts what.
+std::string contradiction(const Value& value, const ValueType& found) {
+  return format("the file declares value '{}' as {}, but it is {}", value.name,
+                to_string(value.type), to_string(found));
 }
 
 void note_constants(Scope& scope) {
@@ -166,10 +173,22 @@ void refine(Scope& scope, ValueId id, const ValueType& found) {
   }
   // Sequences and their like are not described well enough to be compared.
   if (found.kind == Kind::Other || value.type.kind == Kind::Other) return;
-  const bool from_file = scope.from_file[static_cast<std::size_t>(id)];
-  if (from_file && !compatible(value.type, found)) {
-    fail(ErrorKind::BadModel, "the file declares value '{}' as {}, but it is {}", value.name,
-         to_string(value.type), to_string(found));
+  bool from_file = scope.from_file[static_cast<std::size_t>(id)];
+  if (from_file && !same_dtype(value.type, found)) {
+    fail(ErrorKind::BadModel, "{}", contradiction(value, found));
+  }
+  if (from_file && !same_shape(value.type, found)) {
+    if (scope.fact(id).constant != nullptr) {
+      fail(ErrorKind::BadModel, "{}", contradiction(value, found));
+    }
+    // Exporters get shapes wrong, of outputs above all; what nodes make of their inputs is certain.
+    std::vector<std::string>& notes = scope.inference.notes;
+    std::string note = contradiction(value, found);
+    // A function's body is walked once for each call.
+    const bool known = std::ranges::find(notes, note) != notes.end();
+    if (!scope.lenient && !known) notes.push_back(std::move(note));
+    value.type.shape.reset();
+    scope.from_file[static_cast<std::size_t>(id)] = from_file = false;
   }
   // Inferred symbols tell which dimensions are equal, so they win, except in what the user sees.
   if (from_file && scope.is_output[static_cast<std::size_t>(id)]) {
@@ -193,13 +212,14 @@ void infer_scope(Scope& scope) {
 
 }  // namespace ops
 
-void infer_types(Model& model) {
+std::vector<std::string> infer_types(Model& model) {
   ops::Inference inference;
   for (const Function& function : model.functions) {
     inference.functions[function.name].push_back(&function);
   }
   ops::Scope scope(inference, model.graph, model.opsets);
   ops::infer_scope(scope);
+  return std::move(inference.notes);
 }
 
 }  // namespace quench

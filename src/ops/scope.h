@@ -27,6 +27,7 @@ struct Inference {
   /// Nodes that may still be visited inside bodies and functions. Functions that call functions
   /// twice would otherwise take exponential time.
   std::int64_t body_budget = 200'000;
+  std::vector<std::string> notes;  ///< declarations that were not believed
 };
 
 /// One graph during inference.
@@ -51,7 +52,8 @@ struct Scope {
 
 /// Infers every node of the scope's graph.
 void infer_scope(Scope& scope);
-/// Takes what inference found into a value: strictly against what the file declares.
+/// Takes what inference found into a value. A shape that the file declares otherwise is noted and
+/// forgotten; another element type, or another shape of a constant, is an error.
 void refine(Scope& scope, ValueId id, const ValueType& found);
 
 }  // namespace quench::ops

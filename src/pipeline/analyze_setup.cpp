@@ -100,6 +100,7 @@ Analysis set_up_analysis(const std::string& model_path, const AnalyzeOptions& op
   Model model = load(model_path);
   const std::string origin = options.quantize.statistics.empty() ? "" : fingerprint(model);
   set_input_shapes(model, options.quantize.input_shapes);
+  infer_and_warn(model, context);
   model = prepare_for_quantization(std::move(model));
   QuantConfig config = without_small_layers(model.graph, options.quantize);
   make_final_plan(model, config);  // the version of operators that the written file has

@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "pipeline/disk_bytes.h"
 #include "pipeline/memory.h"
+#include "pipeline/quantize_steps.h"
 #include "pipeline/weight.h"
 #include "pipeline/weight_samples.h"
 #include "quench/formats.h"
@@ -181,6 +182,7 @@ QuantizeReport quantize_dynamic(const std::string& model_path, const std::string
   Model model = load(model_path);
   report.bytes_before = bytes_on_disk(model_path, model);
   set_input_shapes(model, options.input_shapes);
+  infer_and_warn(model, context);
   model = prepare_weights(std::move(model), QuantType::Dynamic);
   const std::vector<WeightItem> items = find_weight_items(model.graph, options, report);
   if (items.empty()) fail_without_weights();

@@ -73,6 +73,7 @@ Job start_job(const std::string& model_path, const QuantizeOptions& options,
   job.unfolded = load(model_path);
   job.origin = fingerprint(job.unfolded);
   set_input_shapes(job.unfolded, options.input_shapes);
+  infer_and_warn(job.unfolded, context);
   job.model = prepare_for_quantization(job.unfolded);
   job.plan = make_final_plan(job.model, without_small_layers(job.model.graph, options));
   // A wrong name is reported before the data are read.

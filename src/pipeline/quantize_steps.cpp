@@ -6,6 +6,10 @@
 
 namespace quench {
 
+void infer_and_warn(Model& model, const Context& context) {
+  for (const std::string& note : infer_types(model)) context.warn(note);
+}
+
 std::vector<std::string> observed_values(const QuantPlan& plan) {
   std::vector<std::string> names;
   for (const auto& [name, value] : plan.values) {

@@ -6,6 +6,8 @@
 
 namespace quench {
 
+/// Infers types, and warns of shapes that the file declares otherwise.
+void infer_and_warn(Model& model, const Context& context);
 /// The plan of a prepared model, which is lifted to the operator version that the plan needs.
 QuantPlan make_final_plan(Model& model, const QuantConfig& config);
 /// The values whose grids come from statistics.

@@ -10,6 +10,7 @@
 #include "pipeline/fingerprint.h"
 #include "pipeline/memory.h"
 #include "pipeline/mixed_bits.h"
+#include "pipeline/quantize_steps.h"
 #include "pipeline/settings.h"
 #include "pipeline/weight_bodies.h"
 #include "pipeline/weight_samples.h"
@@ -80,6 +81,7 @@ QuantizeReport quantize_weights(const std::string& model_path, const std::string
   Model model = load(model_path);
   report.bytes_before = bytes_on_disk(model_path, model);
   set_input_shapes(model, options.input_shapes);
+  infer_and_warn(model, context);
   model = prepare_weights(std::move(model), QuantType::Weight);
   std::vector<WeightItem> items = find_weight_items(model.graph, options, report);
   if (items.empty() && count_body_weights(model, options) == 0) fail_without_weights();

@@ -208,6 +208,43 @@ Model residual() {
   return model;
 }
 
+/// The classifier with shapes declared wrong, as exporters do: of its output and inside.
+Model misdeclared() {
+  Model model = classifier({-1, "batch"}, 0);
+  quench::Graph& graph = model.graph;
+  for (const char* name : {"scores", "relu"}) {
+    graph[graph.find(name)].type = ValueType::tensor(DType::Float32, {{{1, ""}, {-1, "seqlen"}}});
+    graph[graph.find(name)].declared = true;
+  }
+  graph[graph.find("scores")].type.shape->pop_back();
+  return model;
+}
+
+/// A loop of three rounds that stacks its counts, which the body declares as vectors of one.
+Model counting() {
+  Model model = empty_model();
+  quench::Graph body;
+  body.name = "body";
+  const std::vector<quench::Dim> one{{1, ""}};
+  for (const auto& [name, dtype] : {std::pair("i", DType::Int64), std::pair("go", DType::Bool)}) {
+    body.inputs.push_back(
+        body.add_value({.name = name, .type = ValueType::tensor(dtype, one), .declared = true}));
+  }
+  body.add_node("Identity", {body.inputs[1]}, {"go_on"});
+  body.add_node("Identity", {body.inputs[0]}, {"seen"});
+  body.outputs = {body.find("go_on"), body.find("seen")};
+  quench::Graph& graph = model.graph;
+  const ValueId x = add_input(model, "x", {{1, ""}});
+  const ValueId trips = graph.add_constant("trips", Tensor::of<std::int64_t>({}, {3}));
+  graph.add_node("Loop", {trips, quench::kNoValue}, {"counts"})
+      .set("body", quench::GraphBox(std::move(body)));
+  quench::Node& cast = graph.add_node("Cast", {graph.find("counts")}, {"floats"});
+  cast.set("to", std::int64_t{1});
+  graph.add_node("Add", {graph.find("floats"), x}, {"y"});
+  add_output(model, graph.find("y"), {{3, ""}, {1, ""}});
+  return model;
+}
+
 Model unsupported() {
   Model model = empty_model();
   model.opsets["example.org"] = 1;
@@ -229,6 +266,8 @@ void write_all(const std::string& dir) {
   quench::save(classifier({4, ""}, 0, {-1, "h"}, {-1, "w"}), dir + "/fixed_sizes.onnx");
   quench::save(normalised(), dir + "/norm.onnx");
   quench::save(residual(), dir + "/residual.onnx");
+  quench::save(misdeclared(), dir + "/misdeclared.onnx");
+  quench::save(counting(), dir + "/counting.onnx");
   quench::save(odd_names(), dir + "/odd.onnx");
   quench::save(hostile_names(), dir + "/names.onnx");
   quench::save(branching(), dir + "/branch.onnx");

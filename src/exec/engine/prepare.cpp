@@ -64,7 +64,7 @@ std::vector<std::string> integer_layers(const Graph& graph) {
 Graph prepare(Model model, const SessionOptions& options, CompileOptions& compile) {
   const passes::PassOptions keep = pass_options(model.graph, options);
   passes::run(model, Names(kTidy), keep);
-  infer_types(model);
+  compile.notes = infer_types(model);
   const bool fuse = compile.fast && !options.tap_all;
   const bool integer = fuse && options.integer && compile.byte_products;
   compile.among_bytes = integer && !integer_layers(model.graph).empty();

@@ -27,6 +27,7 @@ struct CompileOptions {
   std::vector<std::string> taps;  ///< values that runs may ask for, and `on_sample` wants
   /// Set by `prepare` where samples are computed apart from each other.
   std::optional<SampleBytes> sample_bytes;
+  std::vector<std::string> notes;  ///< set by `prepare`: declarations that were not believed
 };
 
 /// Steps in order, each reading and writing slots. A value's slot is its id in the graph.

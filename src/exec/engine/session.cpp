@@ -94,6 +94,7 @@ class EngineSession final : public Session::Impl {
     compile.on_sample = options.on_sample;
     compile.taps = options.tap_all ? made_values(model.graph) : options.taps;
     Graph graph = prepare(std::move(model), options, compile);
+    for (const std::string& note : compile.notes) context.warn(note);
     if (!options.on_sample) sample_bytes_ = compile.sample_bytes;
     std::vector<UnsupportedNode> unsupported;
     program_ = std::make_unique<Program>(std::move(graph), compile, unsupported);

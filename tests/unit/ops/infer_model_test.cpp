@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "base/format.h"
 #include "infer_support.h"
 
 namespace quench::testing {
@@ -129,17 +130,63 @@ TEST(InferModel, ForgetsWhatWasInferredBeforeAChange) {
   EXPECT_EQ(b.type("z"), "float32[N,4]");
 }
 
-TEST(InferModel, AContradictionNamesNodeAndBothTypes) {
-  for (const char* declared : {"float32[N,5]", "float32[N]", "int64[N,4]"}) {
-    Builder b;
-    const ValueId y = b.add("Relu", {b.input("x", "float32[N,4]")}, "y");
-    b.model.graph[y].type = parse_type(declared);
-    b.model.graph.outputs = {y};
-    const std::string message = message_of(b.model);
-    EXPECT_NE(message.find("'y'"), std::string::npos) << message;
-    EXPECT_NE(message.find(declared), std::string::npos) << message;
-    EXPECT_NE(message.find("float32[N,4]"), std::string::npos) << message;
+TEST(InferModel, ADeclaredShapeThatIsWrongIsReplacedAndToldOf) {
+  for (const char* declared : {"float32[N,5]", "float32[N]", "float32[1,N,4]"}) {
+    for (const bool output : {true, false}) {
+      Builder b;
+      const ValueId y = b.add("Relu", {b.input("x", "float32[N,4]")}, "y");
+      b.add("Neg", {y}, "z");
+      b.model.graph[y].type = parse_type(declared);
+      b.model.graph[y].declared = true;
+      b.model.graph.outputs = {b.model.graph.find(output ? "y" : "z")};
+      const std::vector<std::string> notes = infer_types(b.model);
+      ASSERT_EQ(notes.size(), 1U);
+      EXPECT_EQ(notes[0],
+                format("the file declares value 'y' as {}, but it is float32[N,4]", declared));
+      EXPECT_EQ(b.type("y"), "float32[N,4]");
+      EXPECT_EQ(b.type("z"), "float32[N,4]");
+      EXPECT_TRUE(infer_types(b.model).empty()) << "told of twice";
+    }
   }
+}
+
+TEST(InferModel, AnotherElementTypeNamesNodeAndBothTypes) {
+  Builder b;
+  const ValueId y = b.add("Relu", {b.input("x", "float32[N,4]")}, "y");
+  b.model.graph[y].type = parse_type("int64[N,4]");
+  b.model.graph.outputs = {y};
+  const std::string message = message_of(b.model);
+  EXPECT_NE(message.find("'y'"), std::string::npos) << message;
+  EXPECT_NE(message.find("int64[N,4]"), std::string::npos) << message;
+  EXPECT_NE(message.find("float32[N,4]"), std::string::npos) << message;
+}
+
+/// A loop that adds its count to what it carries; the body declares the count as `count`.
+Builder counting_loop(const char* count) {
+  Builder b;
+  Graph body;
+  for (const auto& [name, type] :
+       {std::pair("i", count), std::pair("go", "bool[]"), std::pair("sum", "int64[2]")}) {
+    body.inputs.push_back(body.add_value({.name = name, .type = parse_type(type)}));
+  }
+  body.add_node("Identity", {body.inputs[1]}, {"go_on"});
+  body.add_node("Add", {body.inputs[2], body.inputs[0]}, {"next"});
+  body.add_node("Identity", {body.inputs[0]}, {"seen"});
+  body.outputs = {body.find("go_on"), body.find("next"), body.find("seen")};
+  const ValueId trips = b.constant(Tensor::of<std::int64_t>({}, {3}));
+  const ValueId start = b.input("start", "int64[2]");
+  Node& loop = b.model.graph.add_node("Loop", {trips, kNoValue, start}, {"total", "counts"});
+  loop.set("body", GraphBox(std::move(body)));
+  return b;
+}
+
+TEST(InferModel, ALoopCountsAsItsBodyDeclares) {
+  Builder scalar = counting_loop("int64[]");
+  EXPECT_TRUE(infer_types(scalar.model).empty());
+  EXPECT_EQ(scalar.type("counts"), "int64[?]");
+  Builder vector = counting_loop("int64[1]");
+  EXPECT_TRUE(infer_types(vector.model).empty());
+  EXPECT_EQ(vector.type("counts"), "int64[?,1]");
 }
 
 TEST(InferModel, RejectsNodesThatMakeNoSense) {

@@ -68,8 +68,16 @@ struct LoopState {
   std::vector<std::vector<at::Tensor>> slices;
 };
 
+/// The count and the condition are scalars, or vectors of one where the body takes such.
+Ints loop_shape(const Body& body, std::size_t input) {
+  const Graph& graph = body.program->graph();
+  const auto& shape = graph[graph.inputs[input]].type.shape;
+  return shape && shape->size() == 1 ? Ints{1} : Ints{};
+}
+
 bool loop_step(const Call& call, const Body& body, std::int64_t iteration, LoopState& state) {
-  std::vector<at::Tensor> inputs = {at::full({}, iteration, at::kLong), at::ones({}, at::kBool)};
+  std::vector<at::Tensor> inputs = {at::full(loop_shape(body, 0), iteration, at::kLong),
+                                    at::ones(loop_shape(body, 1), at::kBool)};
   inputs.insert(inputs.end(), state.carried.begin(), state.carried.end());
   std::vector<at::Tensor> results = body.run(call, std::move(inputs));
   const std::size_t count = state.carried.size();
