@@ -80,9 +80,9 @@ void add_rule_flags(CLI::App& app, QuantizeFlags& flags) {
                  "type:OPERATOR:..., global:...")
       ->allow_extra_args(false)
       ->type_name("RULE");
-  add_list(app, "--skip-node", flags.skip_nodes, "Names of nodes to leave in float");
+  add_list(app, "--skip-node", flags.skip_nodes, "Nodes to leave in float, by name");
   add_list(app, "--skip-tensor", flags.skip_tensors,
-           "Names of values: nodes that read or make them stay in float");
+           "Values and weights: nodes that read or make them stay in float");
   add_list(app, "--op-types", flags.op_types, "Quantise only these operator types");
   add_count(app, "--min-weight-size", flags.min_weight_size,
             "Leave layers in float whose weight has no more elements");

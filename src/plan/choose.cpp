@@ -3,6 +3,7 @@
 // them: reads what an integer node made and makes what an integer node reads.
 #include <algorithm>
 
+#include "plan/config.h"
 #include "plan/planner.h"
 
 namespace quench::plan {
@@ -115,9 +116,7 @@ class Chooser {
 
   /// An activation that the user wants in float keeps what it reads apart.
   bool skipped(NodeId id) const {
-    const Node& node = job_.node(id);
-    const auto& list = job_.config.skip_quant_node;
-    return std::ranges::find(list, key_of(job_.graph, node)) != list.end() || job_.rule(node).skip;
+    return !named_reason(job_.graph, job_.node(id), job_.config).empty();
   }
 
   const Job& job_;

@@ -99,7 +99,11 @@ NodePlan classify(const Job& job, const Node& node) {
   if (!subgraphs(node).empty()) return in_float("control flow: its bodies stay in float");
   const TargetOp* op = find_op(job.target, node.op_type);
   if (op == nullptr) return in_float(std::string(job.target.otherwise));
-  if (op->kind == NodePlan::Kind::Float) return in_float(std::string(op->reason));
+  if (op->kind == NodePlan::Kind::Float) {
+    // What the user says comes first: it also keeps an activation out of the layer before it.
+    std::string named = named_reason(job.graph, node, job.config);
+    return in_float(named.empty() ? std::string(op->reason) : std::move(named));
+  }
   if (std::string reason = refuse(job, node, op->kind); !reason.empty()) {
     return in_float(std::move(reason));
   }

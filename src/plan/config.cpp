@@ -67,6 +67,7 @@ void check_bits(std::string_view where, const QuantRule& rule) {
 
 struct Names {
   std::set<std::string> nodes;
+  std::set<std::string> labels;  ///< nodes as reports call them
   std::set<std::string> types;
   std::set<std::string> values;
 };
@@ -76,11 +77,17 @@ Names names_of(const Graph& graph) {
   for_each_graph(graph, [&](const Graph& each) {
     for (const Node& node : each.nodes) {
       names.nodes.insert(key_of(each, node));
+      names.labels.insert(label(each, node));
       names.types.insert(node.op_type);
     }
     for (const Value& value : each.values()) names.values.insert(value.name);
   });
   return names;
+}
+
+/// By its own name, or as reports call it.
+bool is_called(const Graph& graph, const Node& node, const std::string& name) {
+  return key_of(graph, node) == name || label(graph, node) == name;
 }
 
 bool touches(const Graph& graph, const Node& node, const std::string& tensor) {
@@ -130,11 +137,15 @@ void check_names(const Graph& graph, const QuantConfig& config) {
   for (const std::string& type : config.quantizable_op_type) {
     expect_known("operator type to quantise", type, names.types);
   }
+  // A list takes what the tables of a report show: names of layers, weights and values.
+  std::set<std::string> all = names.nodes;
+  all.insert(names.values.begin(), names.values.end());
+  all.insert(names.labels.begin(), names.labels.end());
   for (const std::string& name : config.skip_quant_node) {
-    expect_known("skip_quant_node", name, names.nodes);
+    expect_known("skip_quant_node", name, all);
   }
   for (const std::string& name : config.skip_tensor_list) {
-    expect_known("skip_tensor_list", name, names.values);
+    expect_known("skip_tensor_list", name, all);
   }
   for (const auto& [name, observer] : config.value_observers) {
     expect_known("value_observers", name, names.values);
@@ -152,21 +163,33 @@ void check_settings(const QuantConfig& config) {
   for (const auto& [name, rule] : config.by_type) check_bits(name, rule);
 }
 
-std::string skip_reason(const Graph& graph, const Node& node, const QuantConfig& config) {
-  const std::string key = key_of(graph, node);
-  const auto listed = [](const std::vector<std::string>& list, const std::string& name) {
-    return std::ranges::find(list, name) != list.end();
-  };
-  if (listed(config.skip_quant_node, key)) return "skip_quant_node lists it";
-  for (const std::string& tensor : config.skip_tensor_list) {
-    if (touches(graph, node, tensor)) {
-      return format("skip_tensor_list lists '{}', which it reads or makes", tensor);
+std::string named_reason(const Graph& graph, const Node& node, const QuantConfig& config) {
+  // Each list looks for its own kind of name first: a node and a value may have the same.
+  for (const std::string& name : config.skip_quant_node) {
+    if (is_called(graph, node, name)) return "skip_quant_node lists it";
+    const auto is_meant = [&](const Node& other) { return is_called(graph, other, name); };
+    if (touches(graph, node, name) && std::ranges::none_of(graph.nodes, is_meant)) {
+      return format("skip_quant_node lists '{}', which it reads or makes", name);
     }
   }
-  if (!config.quantizable_op_type.empty() && !listed(config.quantizable_op_type, node.op_type)) {
+  for (const std::string& name : config.skip_tensor_list) {
+    if (touches(graph, node, name)) {
+      return format("skip_tensor_list lists '{}', which it reads or makes", name);
+    }
+    if (graph.find(name) == kNoValue && is_called(graph, node, name)) {
+      return "skip_tensor_list lists it";
+    }
+  }
+  const bool ruled_out = config.rule_for(key_of(graph, node), node.op_type).skip;
+  return ruled_out ? "a rule of the configuration skips it" : "";
+}
+
+std::string skip_reason(const Graph& graph, const Node& node, const QuantConfig& config) {
+  if (std::string reason = named_reason(graph, node, config); !reason.empty()) return reason;
+  const auto& types = config.quantizable_op_type;
+  if (!types.empty() && std::ranges::find(types, node.op_type) == types.end()) {
     return format("{} is not among the operator types to quantise", node.op_type);
   }
-  if (config.rule_for(key, node.op_type).skip) return "a rule of the configuration skips it";
   return "";
 }
 

@@ -12,6 +12,8 @@ bool matches_glob(std::string_view pattern, std::string_view text);
 void check_names(const Graph& graph, const QuantConfig& config);
 /// Bit widths and the instruction set must be ones there are: else Error(BadConfig).
 void check_settings(const QuantConfig& config);
+/// Why a list or a rule of the configuration keeps a node in float that it names, or "".
+std::string named_reason(const Graph& graph, const Node& node, const QuantConfig& config);
 /// Why the configuration keeps a node in float, or "".
 std::string skip_reason(const Graph& graph, const Node& node, const QuantConfig& config);
 

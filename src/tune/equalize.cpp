@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
+#include <utility>
 
 #include "base/format.h"
 #include "passes/layer.h"
@@ -63,7 +65,7 @@ struct Facts {
 
 class Equalizer {
  public:
-  Equalizer(Model& model, const QuantPlan& plan) : model_(model), plan_(plan) {}
+  Equalizer(Model& model, const QuantPlan& plan) : model_(model), plan_(plan), uses_(model.graph) {}
 
   Equalized run(std::span<const TensorMap> batches, const Context& context) {
     const std::vector<ScaleGroup> groups = find_scale_groups(model_);
@@ -239,10 +241,32 @@ class Equalizer {
                                   graph.constant(weight.layer().bias)->dtype());
       if (!bias) return false;
       if (changed.op_type == "Gemm") changed.set("beta", 1.0F);
-      changed.inputs[2] = graph.add_constant(graph[changed.inputs[2]].name, std::move(*bias));
+      replace(changed.inputs[2], std::move(*bias));
     }
-    changed.inputs[1] = graph.add_constant(graph[changed.inputs[1]].name, std::move(*scaled));
+    replace(changed.inputs[1], std::move(*scaled));
     return true;
+  }
+
+  /// Under its old name, by which a configuration may call it, unless others read it too.
+  void replace(ValueId& input, Tensor tensor) {
+    Graph& graph = model_.graph;
+    const auto at = static_cast<std::size_t>(input);
+    const bool shared = at < uses_.consumers.size() && uses_.only_consumer(input) < 0;
+    if (shared || std::ranges::find(graph.inputs, input) != graph.inputs.end()) {
+      input = graph.add_constant(graph[input].name, std::move(tensor));
+      return;
+    }
+    replaced_.emplace_back(input, *graph[input].constant);
+    graph[input].type = ValueType::of(tensor);
+    graph[input].constant = std::move(tensor);
+  }
+
+  void take_back(const std::vector<Node>& nodes) {
+    model_.graph.nodes = nodes;
+    for (auto& [id, tensor] : std::views::reverse(replaced_)) {
+      model_.graph[id].type = ValueType::of(tensor);
+      model_.graph[id].constant = std::move(tensor);
+    }
   }
 
   /// The constant of an Add, one number a channel from now on.
@@ -258,19 +282,18 @@ class Equalizer {
     }
     Shape shape(graph[add.outputs[0]].type.shape->size(), 1);
     shape[1] = static_cast<std::int64_t>(shift.size());
-    add.inputs[input] =
-        graph.add_constant(graph[add.inputs[input]].name,
-                           Tensor::of<float>(std::move(shape), std::span<const float>(shift)));
+    replace(add.inputs[input], Tensor::of<float>(std::move(shape), std::span<const float>(shift)));
   }
 
   bool apply(const ScaleGroup& group, const Scales& scales) {
     const std::vector<Node> before = model_.graph.nodes;
+    replaced_.clear();
     bool done = true;
     for (const NodeId id : group.makers) done = done && scale_layer(id, scales, true);
     for (const NodeId id : group.readers) done = done && scale_layer(id, scales, false);
     for (const auto& [id, input] : group.shifts) scale_shift(id, input, scales);
     if (!done) {
-      model_.graph.nodes = before;
+      take_back(before);
       return false;
     }
     for (const NodeId id : group.gates) gates_.push_back({.gate = id, .scales = scales});
@@ -281,6 +304,8 @@ class Equalizer {
   const QuantPlan& plan_;
   std::map<std::string, ChannelStats> stats_;
   std::vector<ScaledGate> gates_;
+  Uses uses_;                                         ///< as equalisation found them
+  std::vector<std::pair<ValueId, Tensor>> replaced_;  ///< by the group at hand: what was there
 };
 
 }  // namespace
