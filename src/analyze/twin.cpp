@@ -71,7 +71,7 @@ Twin make_twin(const Model& model, const Model& quantized, const std::vector<std
     const ValueId own = ids.at(source.graph.find(value));
     const std::string seen = seen_as(quantized.graph, value);
     const ValueId difference = graph.add_fresh("difference:" + value);
-    graph.nodes.push_back(make_node("Sub", {graph.find(seen), own}, difference));
+    graph.nodes.push_back(make_node("Sub", {own, graph.find(seen)}, difference));
     // Its shape keeps the difference alive without handing all of it back.
     const ValueId kept = graph.add_fresh("shape:" + value);
     graph.nodes.push_back(make_node("Shape", {difference}, kept));

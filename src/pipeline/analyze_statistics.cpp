@@ -27,22 +27,48 @@ std::string input_of(const Graph& graph, const Layer& layer) {
   return graph[graph.nodes[static_cast<std::size_t>(layer.node)].inputs[0]].name;
 }
 
-void add_weights(analyze::Simulator& simulator, std::vector<TensorRow>& rows) {
+/// The grids as they are written.
+QuantSolution settled(analyze::Simulator& simulator) {
+  QuantSolution solution = simulator.solve(simulator.plan());
+  settle(simulator.model(), simulator.plan(), solution);
+  return solution;
+}
+
+void add_weights(const analyze::Simulator& simulator, const QuantSolution& solution,
+                 std::vector<TensorRow>& rows) {
   const Graph& graph = simulator.model().graph;
-  const QuantSolution solution = simulator.solve(simulator.plan());
   for (const Layer& layer : simulator.layers()) {
     const Tensor& real = *graph.constant(graph.find(layer.weight));
-    const Tensor quantized = fake_quantize(real, solution.weights.at({layer.node, 1}));
+    const QuantParams& grid = solution.weights.at({layer.node, 1});
     const std::vector<float> before = to_float(real);
-    const std::vector<float> after = to_float(quantized);
+    const std::vector<float> after = to_float(fake_quantize(real, grid));
     std::vector<float> difference(before.size());
     for (std::size_t i = 0; i < before.size(); ++i) difference[i] = before[i] - after[i];
     TensorRow row{.name = layer.weight, .is_weight = true};
     row.real.add_sample(before);
     row.quantized.add_sample(after);
     row.difference.add_sample(difference);
+    row.integers.add_sample(to_float(quantize_tensor(real, grid)));
     rows.push_back(std::move(row));
   }
+}
+
+/// Every dequantised number is (integer - zero point) * scale, so what is known of the numbers is
+/// known of the integers.
+Statistic integers_of(const Statistic& numbers, const QuantParams& grid) {
+  Statistic integers;
+  if (numbers.count == 0) return integers;
+  const auto scale = static_cast<double>(grid.scale.at(0));
+  const auto zero = static_cast<double>(grid.zero_point.at(0));
+  const auto count = static_cast<double>(numbers.count);
+  const double mean = numbers.mean() / scale + zero;
+  integers.samples = numbers.samples;
+  integers.count = numbers.count;
+  integers.min = std::round(numbers.min / scale) + zero;
+  integers.max = std::round(numbers.max / scale) + zero;
+  integers.sum.add(mean * count);
+  integers.sum_squares.add((numbers.variance() / (scale * scale) + mean * mean) * count);
+  return integers;
 }
 
 /// Extremes, mean and spread of differences: nobody asks for more of them.
@@ -86,7 +112,8 @@ class Differences {
 };
 
 /// One pass in which the float and the quantised model see the same samples.
-void add_activations(Analysis& analysis, const AnalyzeOptions& options, const Context& context,
+void add_activations(Analysis& analysis, const QuantSolution& solution,
+                     const AnalyzeOptions& options, const Context& context,
                      std::vector<TensorRow>& rows) {
   analyze::Simulator& simulator = *analysis.simulator;
   const Graph& graph = simulator.model().graph;
@@ -111,11 +138,16 @@ void add_activations(Analysis& analysis, const AnalyzeOptions& options, const Co
   for (const Layer& layer : simulator.layers()) {
     const std::string input = input_of(graph, layer);
     const std::size_t place = places.at(input);
+    const Statistic& quantized = seen.at(names[place]);
+    const auto grid = solution.values.find(input);
     rows.push_back({.name = input,
                     .weight = layer.weight,
                     .real = simulator.statistics().at(input),
-                    .quantized = seen.at(names[place]),
-                    .difference = differences.of(place)});
+                    .quantized = quantized,
+                    .difference = differences.of(place),
+                    .integers = grid == solution.values.end()
+                                    ? Statistic()
+                                    : integers_of(quantized, grid->second)});
   }
 }
 
@@ -173,8 +205,9 @@ StatisticsResult analyze_statistics(const std::string& model_path, const Analyze
   outputs.writes((folder / "statistic.csv").string(), "the table");
   Analysis analysis = set_up_analysis(model_path, own, AnalysisNeeds::Statistics, context);
   std::vector<TensorRow> rows;
-  add_activations(analysis, own, context, rows);
-  add_weights(*analysis.simulator, rows);
+  const QuantSolution solution = settled(*analysis.simulator);
+  add_activations(analysis, solution, own, context, rows);
+  add_weights(*analysis.simulator, solution, rows);
   write_text((folder / "statistic.csv").string(), report::statistics_table(rows), outputs);
   draw_all(rows, folder, context, outputs);
   StatisticsResult result;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // converter_lite's table of grids.
-#include <optional>
+#include <cmath>
 
 #include "base/format.h"
 #include "pipeline/debug_info.h"
-#include "plan/facts.h"
 #include "report/csv.h"
 
 namespace quench {
@@ -12,93 +11,117 @@ namespace {
 
 std::string number(double value) { return format("{:.6g}", value); }
 
-bool is_cast(const Node& node) {
-  return node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
+/// What is left to mend of a channel: float = var * dequantised + mean, in spread and mean.
+struct Correction {
+  double var = 1;
+  double mean = 0;
+};
+
+/// Sums over the elements that share a scale.
+struct Moments {
+  double count = 0;
+  double sum = 0;
+  double squares = 0;
+  void add(double value) {
+    ++count;
+    sum += value;
+    squares += value * value;
+  }
+  double mean() const { return count > 0 ? sum / count : 0; }
+  double deviation() const {
+    return count > 0 ? std::sqrt(std::max(0.0, squares / count - mean() * mean())) : 0;
+  }
+};
+
+std::vector<Correction> corrections(const std::vector<float>& before,
+                                    const std::vector<float>& after,
+                                    const std::vector<std::size_t>& places, std::size_t count) {
+  constexpr double kMost = 10;  // as converter_lite: more is no correction
+  std::vector<Moments> real(count);
+  std::vector<Moments> quantized(count);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    real[places[i]].add(static_cast<double>(before[i]));
+    quantized[places[i]].add(static_cast<double>(after[i]));
+  }
+  std::vector<Correction> result(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double ratio = real[i].deviation() / quantized[i].deviation();
+    if (ratio > 0 && ratio < kMost) result[i].var = ratio;
+    result[i].mean = real[i].mean() - result[i].var * quantized[i].mean();
+  }
+  return result;
 }
 
-/// A row for each channel of a grid; nothing where its scale is not a constant.
-std::string grid_rows(const Graph& graph, const Node& node, ValueId integers, const Tensor* scale,
-                      const Tensor* zero) {
-  if (scale == nullptr) return {};
-  const std::vector<float> scales = to_float(*scale);
-  const std::vector<float> zeros = zero == nullptr ? std::vector<float>() : to_float(*zero);
-  const ValueType& type = graph[integers].type;
-  const Tensor* stored = graph.constant(integers);
-  const auto shape = stored != nullptr ? std::optional(stored->shape()) : type.static_shape();
-  const DType dtype = stored != nullptr ? stored->dtype() : type.dtype;
-  std::string dims;
-  std::int64_t elements = 1;
-  for (const std::int64_t dim : shape.value_or(Shape())) {
-    dims += format("{} ", dim);
-    elements *= dim;
-  }
-  std::string text;
-  for (std::size_t i = 0; i < scales.size(); ++i) {
-    text += debug_line({plan::key_of(graph, node), node.op_type, graph[integers].name,
-                        format("{}", shape ? elements : 0), dims,
-                        number(static_cast<double>(scales[i])),
-                        number(i < zeros.size() ? static_cast<double>(zeros[i]) : 0),
-                        format("{}", dtype == DType::Undefined ? 8 : info(dtype).bits), "1", "0"});
-  }
-  return text;
-}
+class GridTable {
+ public:
+  GridTable(const Graph& real, const Graph& quantized, const GridFacts& facts)
+      : real_(real), quantized_(quantized), facts_(facts) {}
 
-std::string cast_rows(const Graph& graph, const Node& node, const Node& cast, ValueId integers) {
-  return grid_rows(graph, node, integers, graph.constant(cast.input(1)),
-                   graph.constant(cast.input(2)));
-}
-
-const Node* only_reader(const Graph& graph, const Uses& uses, const Node& node,
-                        std::string_view op) {
-  const NodeId reader = uses.only_consumer(node.outputs[0]);
-  if (reader < 0) return nullptr;
-  const Node& found = graph.nodes[static_cast<std::size_t>(reader)];
-  return found.op_type == op ? &found : nullptr;
-}
-
-/// The scale of the weight of an integer product: a Cast, and a Mul whose factor is that constant
-/// or the constant times the scale of the input.
-const Tensor* product_scale(const Graph& graph, const Uses& uses, const Node& product) {
-  const Node* cast = only_reader(graph, uses, product, "Cast");
-  const Node* scaled = cast == nullptr ? nullptr : only_reader(graph, uses, *cast, "Mul");
-  if (scaled == nullptr) return nullptr;
-  const auto constant = [&](const Node& node) -> const Tensor* {
-    const Tensor* first = graph.constant(node.inputs[0]);
-    return first != nullptr ? first : graph.constant(node.inputs[1]);
-  };
-  if (const Tensor* scale = constant(*scaled)) return scale;
-  for (const ValueId input : scaled->inputs) {
-    const NodeId maker = uses.producer[static_cast<std::size_t>(input)];
-    if (maker < 0) continue;
-    const Node& factor = graph.nodes[static_cast<std::size_t>(maker)];
-    if (factor.op_type == "Mul") return constant(factor);
+  /// A row for each scale of each grid.
+  std::string rows(const TensorPair& pair) const {
+    std::string text;
+    for (const TensorGrid& grid : pair.grids) text += rows(pair, grid);
+    return text;
   }
-  return nullptr;
-}
 
-/// The grids of what a node reads, then of what it makes.
-std::string rows_of(const Graph& graph, const Uses& uses, const Node& node) {
-  std::string text;
-  if (node.op_type == "MatMulInteger" && graph.constant(node.inputs[1]) != nullptr) {
-    const Tensor* scale = product_scale(graph, uses, node);
-    text += grid_rows(graph, node, node.inputs[1], scale, graph.constant(node.input(3)));
-  }
-  for (const ValueId input : node.inputs) {
-    const NodeId maker = input == kNoValue ? -1 : uses.producer[static_cast<std::size_t>(input)];
-    if (maker < 0) continue;
-    const Node& cast = graph.nodes[static_cast<std::size_t>(maker)];
-    if (cast.op_type == "DequantizeLinear") text += cast_rows(graph, node, cast, cast.inputs[0]);
-  }
-  for (const ValueId output : node.outputs) {
-    if (output == kNoValue) continue;
-    for (const NodeId reader : uses.consumers[static_cast<std::size_t>(output)]) {
-      const Node& cast = graph.nodes[static_cast<std::size_t>(reader)];
-      if (cast.op_type != "QuantizeLinear" || cast.inputs[0] != output) continue;
-      text += cast_rows(graph, node, cast, cast.outputs[0]);
+ private:
+  std::string rows(const TensorPair& pair, const TensorGrid& grid) const {
+    const std::vector<float> scales = to_float(*grid.scale);
+    const std::vector<float> zeros =
+        grid.zero == nullptr ? std::vector<float>() : to_float(*grid.zero);
+    const std::vector<Correction> mends = corrections_of(pair, grid, scales.size());
+    const Shape shape = shape_of(pair, grid);
+    std::string dims;
+    for (const std::int64_t dim : shape) dims += format("{} ", dim);
+    std::string text;
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      const std::size_t zero = zeros.size() == 1 ? 0 : i;
+      text += debug_line(
+          {pair.node, pair.op_type, pair.tensor, format("{}", num_elements(shape).value_or(0)),
+           dims, number(static_cast<double>(scales[i])),
+           number(zero < zeros.size() ? static_cast<double>(zeros[zero]) : 0),
+           format("{}", bits_of(pair, grid)), number(mends[i].var), number(mends[i].mean)});
     }
+    return text;
   }
-  return text;
-}
+
+  std::vector<Correction> corrections_of(const TensorPair& pair, const TensorGrid& grid,
+                                         std::size_t count) const {
+    const Tensor* before = real_.constant(real_.find(pair.float_name));
+    const Tensor* integers = quantized_.constant(grid.integers);
+    if (before == nullptr || integers == nullptr) return std::vector<Correction>(count);
+    const Shape& shape = before->shape();
+    const bool turned = shape != integers->shape();
+    if (turned && before->size() != integers->size()) return std::vector<Correction>(count);
+    const std::vector<float> after =
+        pair.weight.defined() ? to_float(pair.weight) : dequantized(quantized_, grid);
+    // A product holds a Gemm's weight the other way round.
+    const std::int64_t axis = turned ? 1 - grid.axis : grid.axis;
+    return corrections(to_float(*before), after, scale_places(shape, *grid.scale, axis), count);
+  }
+
+  /// Where the file leaves dimensions open: as they were in the first round.
+  Shape shape_of(const TensorPair& pair, const TensorGrid& grid) const {
+    if (const Tensor* stored = quantized_.constant(grid.integers)) return stored->shape();
+    if (const auto known = quantized_[grid.integers].type.static_shape()) return *known;
+    const auto seen = facts_.shapes.find(pair.quantized_name);
+    return seen == facts_.shapes.end() ? Shape() : seen->second;
+  }
+
+  int bits_of(const TensorPair& pair, const TensorGrid& grid) const {
+    constexpr int kUsual = 8;
+    const Tensor* stored = quantized_.constant(grid.integers);
+    const DType dtype = stored != nullptr ? stored->dtype() : quantized_[grid.integers].type.dtype;
+    const int room = dtype == DType::Undefined ? kUsual : static_cast<int>(info(dtype).bits);
+    const auto known = facts_.bits.find(pair.tensor);
+    // A bias has a grid of its own, wider than that of its layer.
+    return known != facts_.bits.end() && known->second <= room ? known->second : room;
+  }
+
+  const Graph& real_;
+  const Graph& quantized_;
+  const GridFacts& facts_;
+};
 
 }  // namespace
 
@@ -107,13 +130,12 @@ std::string debug_line(std::vector<std::string> fields) {
   return report::csv_line(fields);
 }
 
-std::string grids_table(const Graph& graph) {
+std::string grids_table(const Graph& real, const Graph& quantized,
+                        const std::vector<TensorPair>& pairs, const GridFacts& facts) {
   std::string text = debug_line({"NodeName", "NodeType", "TensorName", "ElementsNum", "Dims",
                                  "Scale", "ZeroPoint", "Bits", "CorrectionVar", "CorrectionMean"});
-  const Uses uses(graph);
-  for (const Node& node : graph.nodes) {
-    if (!is_cast(node)) text += rows_of(graph, uses, node);
-  }
+  const GridTable table(real, quantized, facts);
+  for (const TensorPair& pair : pairs) text += table.rows(pair);
   return text;
 }
 

@@ -7,13 +7,12 @@
 #include <filesystem>
 #include <map>
 
-#include "analyze/simulator.h"
+#include "analyze/eval_data.h"
 #include "base/format.h"
 #include "pipeline/analyze_setup.h"
 #include "pipeline/job_files.h"
 #include "pipeline/random_inputs.h"
 #include "pipeline/weight_items.h"
-#include "plan/facts.h"
 
 namespace quench {
 namespace {
@@ -22,86 +21,7 @@ using Fields = std::vector<std::string>;
 
 std::string number(double value) { return format("{:.6g}", value); }
 
-/// A tensor of a node in both models.
-struct Pair {
-  std::string node;
-  std::string op_type;
-  std::string tensor;
-  bool is_input = false;
-  std::string float_name;      ///< a value of the float model; empty: it has none
-  std::string quantized_name;  ///< a value of the quantised model
-  bool is_weight = false;
-};
-
-bool is_cast(const Node& node) {
-  return node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
-}
-
-/// Whether a value is a constant, or a constant behind a DequantizeLinear.
-bool holds_constant(const Graph& graph, const Uses& uses, ValueId id) {
-  if (graph.constant(id) != nullptr) return true;
-  const NodeId maker = uses.producer[static_cast<std::size_t>(id)];
-  if (maker < 0) return false;
-  const Node& node = graph.nodes[static_cast<std::size_t>(maker)];
-  return node.op_type == "DequantizeLinear" && graph.constant(node.inputs[0]) != nullptr;
-}
-
-/// Pairs the inputs and outputs of a quantised node with those of the node it was made from.
-class Pairing {
- public:
-  Pairing(const Graph& real, const Graph& quantized)
-      : real_(real), quantized_(quantized), uses_(quantized) {
-    for (const Node& node : real.nodes) originals_[plan::key_of(real, node)] = &node;
-  }
-
-  void add(const Node& node, std::vector<Pair>& pairs) const {
-    const std::string key = plan::key_of(quantized_, node);
-    const auto found = originals_.find(key);
-    const Node none;
-    const Node& original = found == originals_.end() ? none : *found->second;
-    const auto add_side = [&](const auto& own, const auto& theirs, bool is_input) {
-      for (std::size_t i = 0; i < own.size(); ++i) {
-        if (own[i] == kNoValue || !plan::maybe_float(quantized_, own[i])) continue;
-        const ValueId other = i < theirs.size() ? theirs[i] : kNoValue;
-        Pair pair = pair_of(own[i], other, is_input);
-        pair.node = key;
-        pair.op_type = node.op_type;
-        pairs.push_back(std::move(pair));
-      }
-    };
-    add_side(node.inputs, original.inputs, true);
-    add_side(node.outputs, original.outputs, false);
-  }
-
- private:
-  Pair pair_of(ValueId id, ValueId original, bool is_input) const {
-    const std::string& own = quantized_[id].name;
-    const std::string name = original == kNoValue ? std::string() : real_[original].name;
-    return {.node = {},
-            .op_type = {},
-            .tensor = original == kNoValue ? own : name,
-            .is_input = is_input,
-            .float_name = name,
-            .quantized_name = is_input ? own : analyze::seen_as(quantized_, own),
-            .is_weight = holds_constant(quantized_, uses_, id)};
-  }
-
-  const Graph& real_;
-  const Graph& quantized_;
-  Uses uses_;
-  std::map<std::string, const Node*> originals_;
-};
-
-std::vector<Pair> find_pairs(const Graph& real, const Graph& quantized) {
-  const Pairing pairing(real, quantized);
-  std::vector<Pair> pairs;
-  for (const Node& node : quantized.nodes) {
-    if (!is_cast(node)) pairing.add(node, pairs);
-  }
-  return pairs;
-}
-
-/// min, quartiles, max, mean, standard deviation and share of zeros.
+/// min, quartiles, max, mean, variance and share of zeros.
 Fields summary_of(const std::vector<float>& values) {
   std::vector<float> sorted = values;
   std::ranges::sort(sorted);
@@ -126,7 +46,7 @@ Fields summary_of(const std::vector<float>& values) {
           at(0.75),
           number(static_cast<double>(sorted.back())),
           number(sum / n),
-          number(std::sqrt(squares / n)),
+          number(squares / n),
           number(zeros / n)};
 }
 
@@ -164,7 +84,7 @@ class Values {
       : model_(model) {
     SessionOptions options;
     for (const std::string& name : names) {
-      const ValueId id = model.graph.find(name);
+      const ValueId id = name.empty() ? kNoValue : model.graph.find(name);
       if (id == kNoValue || model.graph.constant(id) != nullptr) continue;
       if (std::ranges::find(options.taps, name) == options.taps.end()) options.taps.push_back(name);
     }
@@ -182,6 +102,21 @@ class Values {
   std::vector<float> get(const std::string& name) const {
     const Tensor* constant = model_.graph.constant(model_.graph.find(name));
     return to_float(constant != nullptr ? *constant : values_.at(name));
+  }
+  /// What the quantised model computes with.
+  std::vector<float> get(const TensorPair& pair) const {
+    if (pair.weight.defined()) return to_float(pair.weight);
+    if (pair.parts.empty()) return get(pair.quantized_name);
+    std::vector<float> numbers = get(pair.parts.at(0));
+    const float scale = get(pair.parts.at(1)).at(0);
+    const float zero = get(pair.parts.at(2)).at(0);
+    for (float& each : numbers) each = (each - zero) * scale;
+    return numbers;
+  }
+  std::map<std::string, Shape> shapes() const {
+    std::map<std::string, Shape> result;
+    for (const auto& [name, tensor] : values_) result[name] = tensor.shape();
+    return result;
   }
 
  private:
@@ -209,11 +144,11 @@ const Fields kRoundHead = {"",
                            "Clip",
                            "CosineSimilarity"};
 
-std::string round_text(const std::vector<Pair>& pairs, const Values& real,
+std::string round_text(const std::vector<TensorPair>& pairs, const Values& real,
                        const Values& quantized) {
   std::string text = debug_line(kRoundHead);
   std::size_t index = 0;
-  const auto add = [&](const Pair& pair, const char* kind, const std::vector<float>& values,
+  const auto add = [&](const TensorPair& pair, const char* kind, const std::vector<float>& values,
                        double clip, double cosine) {
     Fields fields = {format("{}", index++),
                      pair.node,
@@ -228,15 +163,10 @@ std::string round_text(const std::vector<Pair>& pairs, const Values& real,
     fields.push_back(number(cosine));
     text += debug_line(std::move(fields));
   };
-  for (const Pair& pair : pairs) {
-    const std::vector<float> after = quantized.get(pair.quantized_name);
-    if (after.empty()) continue;
-    const std::vector<float> before =
-        pair.float_name.empty() ? std::vector<float>() : real.get(pair.float_name);
-    if (before.size() != after.size()) {
-      add(pair, "Dequant", after, 0, 0);
-      continue;
-    }
+  for (const TensorPair& pair : pairs) {
+    const std::vector<float> after = quantized.get(pair);
+    const std::vector<float> before = real.get(pair.float_name);
+    if (after.empty() || before.size() != after.size()) continue;
     add(pair, "Origin", before, 0, 1);
     add(pair, "Dequant", after, clip_share(before, after), cosine_of(before, after));
   }
@@ -302,33 +232,37 @@ DebugInfoOptions start_debug_info(const QuantizeOptions& options) {
 }
 
 void write_debug_tables(const Model& real, Model quantized, const DebugInfoOptions& options,
-                        const Context& context, Outputs& outputs) {
+                        const Context& context, Outputs& outputs, const GridBits& bits) {
   make_folder(options.folder);
   const std::filesystem::path folder(options.folder);
   infer_types(quantized);
-  const std::vector<Pair> pairs = find_pairs(real.graph, quantized.graph);
+  const std::vector<TensorPair> pairs = find_pairs(real.graph, quantized.graph);
   std::vector<std::string> float_names = float_output_names(real.graph);
   std::vector<std::string> quantized_names = float_names;
-  for (const Pair& pair : pairs) {
-    if (!pair.float_name.empty()) float_names.push_back(pair.float_name);
+  for (const TensorPair& pair : pairs) {
+    float_names.push_back(pair.float_name);
     quantized_names.push_back(pair.quantized_name);
+    quantized_names.insert(quantized_names.end(), pair.parts.begin(), pair.parts.end());
   }
   Values before(real, float_names, context);
   Values after(quantized, quantized_names, context);
   Rounds rounds(real.graph, options, context);
   remove_old(folder, outputs);
   std::string summary = debug_line({"Round", "TensorName", "CosineSimilarity"});
+  GridFacts facts{.bits = bits.empty() ? noted_bits(quantized) : bits, .shapes = {}};
   for (std::int64_t round = 0; round < rounds.count(); ++round) {
     const TensorMap inputs = rounds.inputs(round);
     before.run(inputs);
     after.run(inputs);
+    if (round == 0) facts.shapes = after.shapes();
     write_text((folder / format("round_{}.csv", round)).string(), round_text(pairs, before, after),
                outputs);
     summary += summary_text(static_cast<std::size_t>(round), real, before, after);
     context.report("debug reports", round + 1, rounds.count());
   }
   write_text((folder / "output_summary.csv").string(), summary, outputs);
-  write_text((folder / "quant_param.csv").string(), grids_table(quantized.graph), outputs);
+  write_text((folder / "quant_param.csv").string(),
+             grids_table(real.graph, quantized.graph, pairs, facts), outputs);
 }
 
 Model load_for_tables(const std::string& path, const DebugInfoOptions& options) {

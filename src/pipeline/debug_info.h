@@ -2,19 +2,33 @@
 // converter_lite's debug reports of two models that are at hand.
 #pragma once
 
+#include <map>
+
+#include "pipeline/debug_pairs.h"
 #include "quench/files.h"
 #include "quench/report.h"
 
 namespace quench {
 
-/// As `write_debug_info`, of a float model that is prepared and of what it was made into.
+/// Bits of the grids, by the name of the float tensor: the file may store them in wider integers.
+using GridBits = std::map<std::string, int>;
+
+/// As `write_debug_info`, of a float model that is prepared and of what it was made into. Where no
+/// bits are given, those that the quantised model notes.
 void write_debug_tables(const Model& real, Model quantized, const DebugInfoOptions& options,
-                        const Context& context, Outputs& outputs);
+                        const Context& context, Outputs& outputs, const GridBits& bits = {});
 /// The float model, prepared as the kind of quantisation prepares it.
 Model load_for_tables(const std::string& path, const DebugInfoOptions& options);
 
-/// quant_param.csv: a row for each channel of each grid of each node.
-std::string grids_table(const Graph& graph);
+/// What the graph of a quantised model does not say of its grids.
+struct GridFacts {
+  GridBits bits;
+  std::map<std::string, Shape> shapes;  ///< by value of the quantised model, in the first round
+};
+
+/// quant_param.csv: a row for each scale of each grid of each tensor.
+std::string grids_table(const Graph& real, const Graph& quantized,
+                        const std::vector<TensorPair>& pairs, const GridFacts& facts);
 
 /// A line of a table; converter_lite ends every one with a comma.
 std::string debug_line(std::vector<std::string> fields);

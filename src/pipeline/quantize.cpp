@@ -81,6 +81,17 @@ void advise_on_data(Job& job, const Judge& judge, const Context& context, Quanti
   }
 }
 
+/// The file stores a grid of few bits in whole bytes.
+GridBits bits_of(const Job& job) {
+  GridBits bits;
+  for (const auto& [name, grid] : job.solution.values) bits[name] = grid.spec.bits;
+  for (const auto& [place, grid] : job.solution.weights) {
+    const Node& node = job.model.graph.nodes[static_cast<std::size_t>(place.first)];
+    bits[job.model.graph[node.inputs[place.second]].name] = grid.spec.bits;
+  }
+  return bits;
+}
+
 QuantizeReport quantize_fully(const std::string& model_path, const std::string& out_path,
                               const QuantizeOptions& options, const Context& context,
                               Outputs& outputs, Model& written) {
@@ -116,7 +127,9 @@ QuantizeReport quantize_fully(const std::string& model_path, const std::string& 
   if (options.qoperator) quantised = to_qoperator(quantised);
   note_origin(quantised, options, job.origin);
   report.bytes_after = static_cast<std::int64_t>(save(quantised, out_path, {}, outputs));
-  if (!debug.folder.empty()) write_debug_tables(job.model, simulated, debug, context, outputs);
+  if (!debug.folder.empty()) {
+    write_debug_tables(job.model, simulated, debug, context, outputs, bits_of(job));
+  }
   for (const auto& [name, statistic] : job.statistics) {
     report.calibration_samples = std::max(report.calibration_samples, statistic.samples);
   }

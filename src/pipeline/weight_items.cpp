@@ -18,6 +18,8 @@ namespace {
 
 /// From here on the grid is so fine that neither a search nor a correction changes anything.
 constexpr int kFineBits = 8;
+/// The key of the metadata that say what became of each weight.
+constexpr const char* kWeightsNote = "quench.weights";
 
 bool least_error(const std::string& observer, int bits) {
   static const std::vector<std::string> whole = {"abs_max", "channel_wise_abs_max", "min_max"};
@@ -137,13 +139,28 @@ WeightChoice describe(const Graph& graph, const WeightItem& item,
                                               : "abs_max"};
 }
 
+std::map<std::string, int> noted_bits(const Model& model) {
+  std::map<std::string, int> bits;
+  for (const auto& [key, text] : model.metadata) {
+    if (key != kWeightsNote) continue;
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (!json.is_array()) continue;
+    for (const auto& each : json) {
+      const bool whole = each.is_object() && each.contains("weight") && each.contains("bits") &&
+                         each["weight"].is_string() && each["bits"].is_number_integer();
+      if (whole) bits[each["weight"].get<std::string>()] = each["bits"].get<int>();
+    }
+  }
+  return bits;
+}
+
 void note_choices(Model& model, const std::vector<WeightChoice>& choices) {
   nlohmann::json json = nlohmann::json::array();
   for (const WeightChoice& choice : choices) {
     json.push_back({{"weight", choice.weight}, {"bits", choice.bits}, {"method", choice.method}});
   }
-  std::erase_if(model.metadata, [](const auto& entry) { return entry.first == "quench.weights"; });
-  model.metadata.emplace_back("quench.weights", json.dump());
+  std::erase_if(model.metadata, [](const auto& entry) { return entry.first == kWeightsNote; });
+  model.metadata.emplace_back(kWeightsNote, json.dump());
 }
 
 }  // namespace quench

@@ -2,6 +2,9 @@
 // The weights that a job stores as integers, each with what is asked of it.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "lower/weight_only.h"
 #include "quench/quantize.h"
 
@@ -30,5 +33,7 @@ quant::QuantWeight quantize_item(const Graph& graph, const WeightItem& item, int
 WeightChoice describe(const Graph& graph, const WeightItem& item, const quant::QuantWeight& weight);
 /// The choices in the model's metadata, as JSON.
 void note_choices(Model& model, const std::vector<WeightChoice>& choices);
+/// The bits that such metadata tell, by weight.
+std::map<std::string, int> noted_bits(const Model& model);
 
 }  // namespace quench

@@ -29,7 +29,7 @@ std::string statistics_table(std::vector<TensorRow> rows) {
     return std::tie(a.is_weight, a.name, a.weight) < std::tie(b.is_weight, b.name, b.weight);
   });
   std::vector<std::string> head = {"Var Name", "Var Type", "Corresponding Weight Name"};
-  for (const char* kind : {"FP32", "Quantized", "Diff"}) {
+  for (const char* kind : {"FP32", "Quantized", "Diff", "Integer"}) {
     for (const char* what : {"Min", "Max", "Mean", "Std"})
       head.push_back(format("{} {}", kind, what));
   }
@@ -40,6 +40,7 @@ std::string statistics_table(std::vector<TensorRow> rows) {
     add_numbers(row.real, fields);
     add_numbers(row.quantized, fields);
     add_numbers(row.difference, fields);
+    add_numbers(row.integers, fields);
     text += csv_line(fields);
   }
   return text;

@@ -17,6 +17,7 @@ struct TensorRow {
   Statistic real;
   Statistic quantized;
   Statistic difference;  ///< float less quantised
+  Statistic integers;    ///< what stands in the file or the kernel; empty: it has no grid
 };
 
 /// statistic.csv: activations by name, then weights.

@@ -9,7 +9,7 @@ import harness
 PLOTS = [f"{kind}_{what}_{form}.pdf" for kind in ("fp", "quantized")
          for what in ("activation", "weight") for form in ("boxplot", "histplot")]
 COLUMNS = ["Var Name", "Var Type", "Corresponding Weight Name"] + [
-    f"{kind} {what}" for kind in ("FP32", "Quantized", "Diff")
+    f"{kind} {what}" for kind in ("FP32", "Quantized", "Diff", "Integer")
     for what in ("Min", "Max", "Mean", "Std")]
 
 
@@ -37,6 +37,42 @@ class StatisticsTest(harness.CliTest):
             pages = 2 if name.endswith("histplot.pdf") else 1
             self.assertEqual(len(re.findall(rb"/Type\s*/Page\b", content)), pages, name)
             self.assertNotIn(b"/Subtype /Image", content)
+
+    def read(self, folder):
+        with open(self.dir / folder / "statistic.csv", newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def test_difference_is_float_less_quantised(self):
+        self.run_quench("analyze", "statistics", "residual.onnx", "--data", "images.npy", "-o",
+                        "coarse", "--weight-bits", "3", "--activation-bits", "3")
+        moved = set()
+        for row in self.read("coarse"):
+            numbers = {name: float(row[f"{name} Mean"]) for name in ("FP32", "Quantized", "Diff")}
+            self.assertAlmostEqual(numbers["FP32"] - numbers["Quantized"], numbers["Diff"], 3)
+            if abs(numbers["Diff"]) > 0.002:
+                moved.add(row["Var Type"])
+        self.assertEqual(moved, {"Activation", "Weight"}, "nothing tells the direction")
+
+    def test_integers(self):
+        for bits in (8, 4):
+            self.run_quench("analyze", "statistics", "model.onnx", "--data", "images.npy", "-o",
+                            "whole", "--weight-bits", bits)
+            most = 2 ** (bits - 1) - 1
+            for row in self.read("whole"):
+                low, high, mean, std = (float(row[f"Integer {what}"])
+                                        for what in ("Min", "Max", "Mean", "Std"))
+                self.assertEqual((low, high), (round(low), round(high)))
+                if row["Var Type"] == "Weight":
+                    self.assertTrue(-most - 1 <= low < high <= most, row)
+                    self.assertGreaterEqual(max(-low, high), most)
+                    continue
+                self.assertTrue(-128 <= low < high <= 255 and 100 < high - low <= 255, row)
+                # Integers are the quantised numbers on another scale.
+                first, last, middle, spread = (float(row[f"Quantized {what}"])
+                                               for what in ("Min", "Max", "Mean", "Std"))
+                scale = (last - first) / (high - low)
+                self.assertAlmostEqual((mean - low) * scale, middle - first, 2)
+                self.assertAlmostEqual(std * scale, spread, 2)
 
     def test_branches(self):
         self.run_quench("analyze", "statistics", "branch.onnx", "--data", "images.npy", "-o",

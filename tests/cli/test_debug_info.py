@@ -60,6 +60,56 @@ class DebugInfoTest(harness.CliTest):
             if row[5] == "Origin":
                 self.assertEqual(numbers[9], 1)
 
+    def check_joins(self, tables):
+        """Every grid is of a tensor that each round has."""
+        grids = {tuple(row[:3]) for row in tables["quant_param.csv"]}
+        for name, rows in tables.items():
+            if name.startswith("round_"):
+                self.assertLessEqual(grids, {tuple(row[1:4]) for row in rows}, name)
+
+    def test_numbers_of_weights(self):
+        """Var is a variance; the corrections are what is missing from spread and mean."""
+        tables = self.quantize("few", "--type", "weight", "--bits", "5", "--per-layer")
+        self.assertEqual({row[7] for row in tables["quant_param.csv"]}, {"5"})
+        self.check_joins(tables)
+        rows = {(row[1], row[5]): row for row in tables["round_0.csv"] if row[3] in
+                ("filters", "weights")}
+        for grid in tables["quant_param.csv"]:
+            origin, dequant = (rows[grid[0], kind] for kind in ("Origin", "Dequant"))
+            var = (float(origin[13]) / float(dequant[13])) ** 0.5
+            self.assertAlmostEqual(float(grid[8]), var, 4)
+            self.assertAlmostEqual(float(grid[9]), float(origin[12]) - var * float(dequant[12]), 4)
+            self.assertNotEqual(grid[8:10], ["1", "0"])
+            # Uniform noise in [-1, 1] has a variance of a third.
+            self.assertAlmostEqual(float(origin[13]), 1 / 3, delta=0.05)
+
+    def test_open_batches_have_the_dims_of_a_sample(self):
+        tables = self.quantize("dims", "--data", "images.npy")
+        grids = {row[2]: row for row in tables["quant_param.csv"]}
+        self.assertEqual(grids["x"][3:5], ["192", "1 3 8 8 "])
+        self.assertEqual(grids["filters"][3:5], ["432", "16 3 3 3 "])
+        for row in tables["quant_param.csv"]:
+            self.assertTrue(row[4].split(), row)
+        self.check_joins(tables)
+
+    def test_bits_of_full_quantisation(self):
+        tables = self.quantize("low", "--data", "images.npy", "--weight-bits", "6",
+                               "--activation-bits", "7")
+        bits = {row[2]: row[7] for row in tables["quant_param.csv"]}
+        self.assertEqual((bits["filters"], bits["x"], bits["weights"]), ("6", "7", "6"))
+
+    def test_dynamic_products_are_compared(self):
+        tables = self.quantize("products", "--type", "dynamic", "--data", "images.npy")
+        rows = [row for row in tables["round_0.csv"] if row[1] == "gemm_node"]
+        self.assertEqual({(row[3], row[4]) for row in rows},
+                         {("features", "Input"), ("weights", "Input"), ("bias", "Input"),
+                          ("scores", "Output")})
+        for row in rows:
+            self.assertGreater(float(row[16]), 0.999, row)
+        changed = [row for row in rows if row[5] == "Dequant" and row[3] in ("features", "weights")]
+        for row in changed:
+            self.assertLess(float(row[16]), 1, row)
+
     def test_full(self):
         tables = self.quantize("full", "--data", "images.npy")
         self.assertEqual(len(tables), harness.IMAGES + 2)
@@ -73,7 +123,7 @@ class DebugInfoTest(harness.CliTest):
         summary = tables["output_summary.csv"]
         self.assertEqual([row[0] for row in summary], [str(i) for i in range(harness.IMAGES)])
         self.assertEqual({row[1] for row in summary}, {"scores"})
-        grids = [row for row in tables["quant_param.csv"] if row[2].startswith("filters")]
+        grids = [row for row in tables["quant_param.csv"] if row[2] == "filters"]
         self.assertEqual(len(grids), 16)
         self.assertEqual({row[4] for row in grids}, {"16 3 3 3 "})
         for row in grids:
@@ -93,7 +143,8 @@ class DebugInfoTest(harness.CliTest):
                                  ["output_summary.csv", "quant_param.csv", "round_0.csv"])
                 self.check_numbers(tables["round_0.csv"])
                 grids = {row[2] for row in tables["quant_param.csv"]}
-                self.assertIn("weights_quantized", grids)
+                self.assertIn("weights", grids)
+                self.check_joins(tables)
 
     def test_odd_names_come_back(self):
         for kind in ("full", "weight"):
@@ -103,7 +154,8 @@ class DebugInfoTest(harness.CliTest):
             self.assertIn(ODD, {row[1] for row in rows})
             self.assertIn(ODD_WEIGHT, {row[3] for row in rows})
             self.assertIn(ODD, {row[0] for row in tables["quant_param.csv"]})
-            self.assertIn(ODD_WEIGHT + "_quantized", {row[2] for row in tables["quant_param.csv"]})
+            self.assertIn(ODD_WEIGHT, {row[2] for row in tables["quant_param.csv"]})
+            self.check_joins(tables)
 
     def test_rerun_replaces(self):
         first = self.quantize("again", "--data", "images.npy")
