@@ -25,6 +25,7 @@ measure "accuracy in ONNX Runtime" bench/accuracy_ort.py
 measure "what ONNX Runtime makes of our files" bench/integer_share.py
 measure "layers and classes beside ONNX Runtime's" bench/simulation.py
 measure "int8 beside float and beside ONNX Runtime" bench/int8.py
+measure "beside a process that takes half of a core" bench/neighbour.py
 measure "weights: quantising 1 GB" bench/weight_speed.py
 measure "weights: packed files beside zstd -19" bench/packed_size.py
 measure "weights: shares of the float ones" bench/weight_size.py

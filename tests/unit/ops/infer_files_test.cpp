@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <set>
 
 #include "quench/model.h"
 #include "support/paths.h"
@@ -91,6 +92,9 @@ TEST(InferFiles, AgreesWithTheOnnxProjectsCases) {
   EXPECT_GE(tally.exact, 1025);
 }
 
+/// Networks in which ranks hang on the data: a Squeeze of all axes that turn out as 1, an If.
+const std::set<std::string> kOpenRanks = {"plcmos_v2.onnx", "silero_vad_16k_op15.onnx"};
+
 TEST(InferFiles, KnowsEveryValueOfTheSharedNetworks) {
   const auto models = find_models(shared_dir() / "models");
   if (models.empty()) GTEST_SKIP() << "no models under " << shared_dir() / "models";
@@ -109,6 +113,7 @@ TEST(InferFiles, KnowsEveryValueOfTheSharedNetworks) {
     }
     std::cout << path.filename() << ": " << model.graph.nodes.size() << " nodes, " << took.count()
               << " ms\n";
+    if (kOpenRanks.contains(path.filename().string())) continue;
     EXPECT_EQ(unknown, 0) << "the first is " << first;
   }
 }
