@@ -64,6 +64,9 @@ def models(options):
         if options.only not in name:
             continue
         source = int8.float_model(name, options.build)
+        if not source.exists():
+            print(f"{source} is absent: passed over", file=sys.stderr)
+            continue
         words = ["--batch", 1, *int8.shape_words(name, how, source, 1, options)]
         yield f"{name}, float", source, words
         yield f"{name}, int8", int8.int8_model(name, how, source, options), words
