@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "cli/parse.h"
+#include "quench/converter_lite.h"
 #include "quench/jobs.h"
 
 namespace quench::cli {

@@ -15,6 +15,7 @@
 #include "cli/parse.h"
 #include "cli/quantize_report.h"
 #include "cli/table.h"
+#include "quench/converter_lite.h"
 #include "quench/formats.h"
 #include "quench/jobs.h"
 #include "quench/nearest.h"

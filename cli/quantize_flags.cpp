@@ -9,6 +9,7 @@
 
 #include "cli/parse.h"
 #include "cli/rules.h"
+#include "quench/converter_lite.h"
 
 namespace quench::cli {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PaddleSlim's AnalysisPTQ with a metric of one's own. Arguments: the folder of the data, a folder
 #include "fashion_samples.h"
-#include "quench/analyze.h"
+#include "quench/paddleslim.h"
 
 namespace {
 

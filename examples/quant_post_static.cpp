@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PaddleSlim's one call, with its parameter names. Arguments: the folder of the data, OUT.onnx
 #include "fashion_samples.h"
-#include "quench/ptq.h"
+#include "quench/paddleslim.h"
 
 namespace {
 

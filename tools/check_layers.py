@@ -9,7 +9,8 @@ import sources
 # A room may include itself and the rooms before it.
 ROOMS = [
     "base", "tensor", "quant", "ir", "ops", "formats", "passes", "data", "exec", "observe",
-    "metrics", "plan", "calibrate", "lower", "tune", "qat", "analyze", "report", "pipeline",
+    "metrics", "plan", "options", "calibrate", "lower", "tune", "qat", "analyze", "report", "pipeline",
+    "compat",
 ]
 # The room that each public header belongs to.
 PUBLIC_HEADERS = {
@@ -20,7 +21,7 @@ PUBLIC_HEADERS = {
     "evaluate": "pipeline", "observer_trial": "pipeline", "quantize": "pipeline", "ptq": "pipeline",
     "run": "pipeline", "formats": "formats", "pack": "formats",
     "analysis": "analyze", "analyze": "pipeline", "report": "pipeline",
-    "post_dynamic": "pipeline",
+    "options": "options", "converter_lite": "compat", "paddleslim": "compat",
 }
 # Third-party headers by how their name begins, and the places that may include them.
 THIRD_PARTY = {
@@ -31,7 +32,7 @@ THIRD_PARTY = {
     "oneapi/dnnl/": ["src/exec/"],
     "google/protobuf/": ["src/formats/"],
     "opencv2/": ["src/data/images"],
-    "nlohmann/": ["cli/", "src/report/", "src/pipeline/", "src/base/json"],
+    "nlohmann/": ["cli/", "src/report/", "src/pipeline/", "src/options/", "src/base/json"],
     "CLI/": ["cli/"],
     "fmt/": ["src/", "cli/"],
     "zip.h": ["src/data/"],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs behind `quench analyze`, and PaddleSlim's AnalysisPTQ.
+// The jobs behind `quench analyze`.
 #pragma once
 
 #include <functional>
@@ -69,31 +69,5 @@ struct StatisticsResult {
 /// calibration samples, before and after quantisation.
 StatisticsResult analyze_statistics(const std::string& model_path, const AnalyzeOptions& options,
                                     const Context& context = {});
-
-/// The parameters of PaddleSlim's AnalysisPTQ, with its names and defaults.
-struct AnalysisPtqOptions {
-  std::string model_dir;        ///< an ONNX file, or its folder
-  std::string model_filename;   ///< the file in that folder; empty: the only *.onnx there
-  std::string params_filename;  ///< must be empty: an ONNX file names its own external data
-  EvalFunction eval_function;   ///< empty: SQNR against the float model, or top1 with labels
-  DataOptions data_loader;      ///< calibration samples
-  std::string save_dir = "analysis_results";
-  bool resume = false;
-  QuantConfig ptq_config;
-};
-
-/// PaddleSlim's class: `AnalysisPTQ analysis({.model_dir = "model.onnx", ...});`.
-class AnalysisPTQ {
- public:
-  explicit AnalysisPTQ(AnalysisPtqOptions options, Context context = {});
-  StatisticsResult statistical_analyse() const;
-  SensitivityResult metric_error_analyse() const;
-  TargetResult get_target_quant_model(double target_metric) const;
-
- private:
-  AnalysisPtqOptions options_;
-  Context context_;
-  std::string path_;
-};
 
 }  // namespace quench

@@ -6,55 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "quench/data.h"
 #include "quench/evaluate.h"
 #include "quench/lower.h"
 #include "quench/observer_trial.h"
-#include "quench/quant_config.h"
+#include "quench/options.h"
 #include "quench/session.h"
 #include "quench/statistics.h"
-#include "quench/weight_quant.h"
 
 namespace quench {
-
-/// How biases make up for the mean error of their layers.
-enum class BiasCorrection {
-  Fast,  ///< from the rounding of weights and the mean of what each layer reads
-  Full,  ///< layer by layer, each behind quantised and corrected ones
-  Auto,  ///< fast, and full where the SQNR of a layer is below 30 dB
-};
-/// Whether channels between layers are scaled to fit one grid.
-enum class Equalization {
-  Never,
-  Always,
-  Auto,  ///< with one grid a weight, and through gates: where held-out samples get nearer to float
-};
-
-/// How `quantize` works.
-struct QuantizeOptions {
-  QuantType type = QuantType::Full;
-  QuantConfig config;
-  WeightQuantOptions weight;    ///< for QuantType::Weight
-  DynamicQuantOptions dynamic;  ///< for QuantType::Dynamic
-  DataOptions data;             ///< calibration samples
-  /// Files of `calibrate`: no data pass is made. Several are merged, as if their samples followed
-  /// one another.
-  std::vector<std::string> statistics;
-  std::int64_t batch = 4;      ///< samples a run; the result does not depend on it
-  std::int64_t held_out = 16;  ///< at most this many samples, and a fifth, are kept to judge by
-  bool bias_correction = true;
-  BiasCorrection correction = BiasCorrection::Auto;
-  Equalization equalization = Equalization::Auto;
-  std::int64_t correction_samples = 16;
-  bool qoperator = false;                     ///< QLinearConv and its like instead of Q/DQ
-  std::map<std::string, Shape> input_shapes;  ///< set before anything else, by input
-  std::int64_t min_quant_weight_size = 0;     ///< layers whose weight is not larger stay in float
-  std::int64_t min_quant_weight_channel = 0;  ///< likewise convolutions, by output channels
-  std::string debug_info_save_path;           ///< folder for tables of every layer's error
-  bool store_settings = true;                 ///< in the model's metadata, to be run again
-  std::vector<std::string> notes;  ///< of `read_config`: what the file says without effect
-  std::vector<std::string> notes_unless_packed;  ///< likewise, unless the result is a packed file
-};
 
 /// A layer left in float, and why.
 struct FloatLayer {
@@ -113,18 +72,6 @@ struct FuseOptions {
 /// the version that every target needs, BatchNorm folded, types inferred. A name of the fuse list
 /// that there is not, or a chain that is none, is an Error(BadConfig).
 Model prepare_for_quantization(Model model, const FuseOptions& fuse = {});
-
-/// `base` with the settings of a converter_lite INI file laid over it, and with its defaults where
-/// neither says anything. Every section or key that is not known, and every ill-typed value, is
-/// told in one Error(BadConfig), a line each that opens with "path:line: "; Error(Unsupported)
-/// where the file is right and asks for what is not done.
-QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base = {});
-
-/// The settings as JSON; where they hold for `threads`, the seed and the like is in the Context.
-std::string settings_json(const QuantizeOptions& options);
-/// The settings stored in a report of `quench quantize --json` or in the metadata of a model that
-/// it wrote: `quantize` with them gives the same bytes. Throws Error(BadConfig) that names the key.
-QuantizeOptions read_settings(const std::string& path);
 
 /// Fixes the shapes of graph inputs; an input that is not there is an Error(Usage).
 void set_input_shapes(Model& model, const std::map<std::string, Shape>& shapes);

@@ -9,11 +9,11 @@
 #include "analyze/simulator.h"
 #include "base/format.h"
 #include "calibrate/collect.h"
+#include "options/settings.h"
 #include "pipeline/fingerprint.h"
 #include "pipeline/job_files.h"
 #include "pipeline/job_steps.h"
 #include "pipeline/quantize_steps.h"
-#include "pipeline/settings.h"
 #include "pipeline/small_layers.h"
 #include "plan/facts.h"
 

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "calibrate/collect.h"
 #include "formats/registry.h"
+#include "options/settings.h"
 #include "pipeline/advice.h"
 #include "pipeline/batchnorm_check.h"
 #include "pipeline/debug_info.h"
@@ -18,7 +19,6 @@
 #include "pipeline/layer_scores.h"
 #include "pipeline/memory.h"
 #include "pipeline/quantize_steps.h"
-#include "pipeline/settings.h"
 #include "pipeline/tuning.h"
 #include "pipeline/weight.h"
 

@@ -6,12 +6,12 @@
 #include <chrono>
 
 #include "base/format.h"
+#include "options/settings.h"
 #include "pipeline/disk_bytes.h"
 #include "pipeline/fingerprint.h"
 #include "pipeline/memory.h"
 #include "pipeline/mixed_bits.h"
 #include "pipeline/quantize_steps.h"
-#include "pipeline/settings.h"
 #include "pipeline/weight_bodies.h"
 #include "pipeline/weight_samples.h"
 #include "quench/formats.h"

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "quench/error.h"
+#include "quench/paddleslim.h"
 #include "support/paths.h"
 
 namespace quench {

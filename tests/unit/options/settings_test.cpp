@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings as JSON: what is written is read again, and every mistake names its key.
-#include "pipeline/settings.h"
+#include "options/settings.h"
 
 #include "unit/data/data_testing.h"
 

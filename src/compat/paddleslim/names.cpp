@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // PaddleSlim's names for files and operators.
-#include "pipeline/paddle_names.h"
+#include "compat/paddleslim/names.h"
 
 #include <filesystem>
 
 #include "base/format.h"
 
-namespace quench {
+namespace quench::compat {
 
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
@@ -65,4 +65,4 @@ const std::map<std::string, Names>& paddle_types() {
   return types;
 }
 
-}  // namespace quench
+}  // namespace quench::compat

@@ -4,7 +4,7 @@
 // other bytes.
 #pragma once
 
-#include "quench/quantize.h"
+#include "quench/options.h"
 
 namespace quench {
 

@@ -8,7 +8,7 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
-#include "pipeline/settings_fields.h"
+#include "options/settings_fields.h"
 
 namespace quench {
 

@@ -4,10 +4,10 @@
 #include <set>
 
 #include "base/format.h"
+#include "compat/paddleslim/names.h"
 #include "pipeline/job_files.h"
-#include "pipeline/paddle_names.h"
 #include "pipeline/weight_items.h"
-#include "quench/post_dynamic.h"
+#include "quench/paddleslim.h"
 
 namespace quench {
 namespace {
@@ -44,8 +44,8 @@ std::vector<std::string> types_in(const Graph& graph, const std::vector<std::str
   for (const Node& node : graph.nodes) present.insert(node.op_type);
   std::set<std::string> types;
   for (const std::string& name : wanted) {
-    const auto paddle = paddle_types().find(name);
-    if (paddle == paddle_types().end()) {
+    const auto paddle = compat::paddle_types().find(name);
+    if (paddle == compat::paddle_types().end()) {
       types.insert(name);
       continue;
     }
@@ -87,7 +87,7 @@ void write_test_model(Model model, const QuantizeOptions& job, const std::string
 
 QuantizeReport quant_post_dynamic(const QuantPostDynamicOptions& options, const Context& context) {
   check(options);
-  const std::string in = paddle_model_path(options.model_dir, options.model_filename);
+  const std::string in = compat::paddle_model_path(options.model_dir, options.model_filename);
   const Model model = load(in);
   QuantizeOptions job;
   job.type = QuantType::Weight;

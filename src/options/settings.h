@@ -2,7 +2,8 @@
 // The settings of a job as JSON, and the place they have in a model's metadata.
 #pragma once
 
-#include "quench/quantize.h"
+#include "quench/model.h"
+#include "quench/options.h"
 
 namespace quench {
 

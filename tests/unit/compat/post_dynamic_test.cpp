@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // quant_post_dynamic: PaddleSlim's parameters, its folders, and what it refuses.
-#include "quench/post_dynamic.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "quench/error.h"
+#include "quench/paddleslim.h"
 
 namespace quench {
 namespace {

@@ -5,12 +5,13 @@
 #include <filesystem>
 
 #include "base/format.h"
+#include "compat/converter_lite/config_keys.h"
+#include "compat/converter_lite/config_notes.h"
 #include "data/data_section.h"
-#include "pipeline/config_keys.h"
-#include "pipeline/config_notes.h"
-#include "quench/quantize.h"
+#include "quench/converter_lite.h"
 
 namespace quench {
+namespace compat {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -243,10 +244,11 @@ class ConfigReader {
 };
 
 }  // namespace
+}  // namespace compat
 
 QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base) {
   IniFile file = IniFile::read(ini_path);
-  ConfigReader(file, base).read();
+  compat::ConfigReader(file, base).read();
   file.check();
   return base;
 }

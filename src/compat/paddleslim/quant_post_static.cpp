@@ -9,12 +9,12 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "compat/paddleslim/names.h"
 #include "pipeline/advice.h"
 #include "pipeline/disk_bytes.h"
 #include "pipeline/job_files.h"
-#include "pipeline/paddle_names.h"
 #include "pipeline/quantize_steps.h"
-#include "quench/ptq.h"
+#include "quench/paddleslim.h"
 
 namespace quench {
 namespace {
@@ -80,8 +80,8 @@ std::string target_of(const std::string& backend) {
 Names onnx_types(const Names& wanted, const TargetInfo& target) {
   std::set<std::string> types;
   for (const std::string& name : wanted) {
-    const auto paddle = paddle_types().find(name);
-    if (paddle == paddle_types().end()) {
+    const auto paddle = compat::paddle_types().find(name);
+    if (paddle == compat::paddle_types().end()) {
       types.insert(name);  // ONNX's own name, or one that the plan refuses with the nearest
       continue;
     }
@@ -148,7 +148,7 @@ QuantizeReport from_generator(const std::string& in, const std::string& out,
 
 QuantizeReport quant_post_static(const QuantPostStaticOptions& options, const Context& context) {
   check(options);
-  const std::string in = paddle_model_path(options.model_dir, options.model_filename);
+  const std::string in = compat::paddle_model_path(options.model_dir, options.model_filename);
   const std::string out = save_path(options);
   if (options.batch_generator) {
     return with_outputs(

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-namespace quench {
+namespace quench::compat {
 
 /// What Paddle calls ONNX's operators.
 const std::map<std::string, std::vector<std::string>>& paddle_types();
 /// The model that `model_dir` and `model_filename` name. Throws Error(Usage) when it is not clear.
 std::string paddle_model_path(const std::string& model_dir, const std::string& model_filename);
 
-}  // namespace quench
+}  // namespace quench::compat

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sections and keys that converter_lite's INI files may have.
-#include "pipeline/config_keys.h"
+#include "compat/converter_lite/config_keys.h"
 
 #include "base/format.h"
 #include "base/nearest.h"
 
-namespace quench {
+namespace quench::compat {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -102,4 +102,4 @@ void check_section(IniFile& file, const IniSection& section) {
                                      did_you_mean(section.name, names)));
 }
 
-}  // namespace quench
+}  // namespace quench::compat

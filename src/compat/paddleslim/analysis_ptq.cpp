@@ -1,33 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // PaddleSlim's AnalysisPTQ.
-#include <algorithm>
-#include <filesystem>
-
 #include "base/format.h"
-#include "quench/analyze.h"
+#include "compat/paddleslim/names.h"
+#include "quench/paddleslim.h"
 
 namespace quench {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string find_model(const AnalysisPtqOptions& options) {
   if (!options.params_filename.empty()) {
     fail(ErrorKind::Usage, "params_filename '{}': an ONNX file names its own external data",
          options.params_filename);
   }
-  const fs::path dir(options.model_dir);
-  if (!options.model_filename.empty()) return (dir / options.model_filename).string();
-  if (!fs::is_directory(dir)) return dir.string();
-  std::vector<std::string> found;
-  for (const auto& entry : fs::directory_iterator(dir)) {
-    if (entry.path().extension() == ".onnx") found.push_back(entry.path().string());
-  }
-  if (found.size() != 1) {
-    fail(ErrorKind::Usage, "'{}' holds {} .onnx files; say which with model_filename",
-         options.model_dir, found.size());
-  }
-  return found.front();
+  return compat::paddle_model_path(options.model_dir, options.model_filename);
 }
 
 AnalyzeOptions job_of(const AnalysisPtqOptions& options) {

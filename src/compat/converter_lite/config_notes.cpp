@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two tables: settings without effect, and settings that are refused because passing over them
 // would give another model than the file asks for.
-#include "pipeline/config_notes.h"
+#include "compat/converter_lite/config_notes.h"
 
 #include <algorithm>
 
 #include "base/format.h"
 
-namespace quench {
+namespace quench::compat {
 namespace {
 
 using Condition = bool (*)(const QuantizeOptions& options, const std::string& value);
@@ -148,4 +148,4 @@ void note_what_has_no_effect(IniFile& file, QuantizeOptions& options) {
   }
 }
 
-}  // namespace quench
+}  // namespace quench::compat

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of a job as JSON, and the place they have in a model's metadata.
-#include "pipeline/settings.h"
+#include "options/settings.h"
 
 #include <algorithm>
 
 #include "base/file.h"
 #include "base/format.h"
-#include "pipeline/settings_json.h"
+#include "options/settings_json.h"
 
 namespace quench {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // converter_lite's INI files: every key, and every mistake with its line.
-#include "quench/quantize.h"
+#include "quench/converter_lite.h"
 #include "unit/data/data_testing.h"
 
 namespace quench {

@@ -4,10 +4,10 @@
 
 #include "base/ini.h"
 
-namespace quench {
+namespace quench::compat {
 
 /// Complains of a section or key that is not known, with the nearest name. [data_preprocess_param]
 /// is left to the data room.
 void check_section(IniFile& file, const IniSection& section);
 
-}  // namespace quench
+}  // namespace quench::compat

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "base/ini.h"
-#include "quench/quantize.h"
+#include "quench/options.h"
 
-namespace quench {
+namespace quench::compat {
 
 /// Adds a note with file and line for every section and key that changes nothing, given the options
 /// that were read from the file; complains of what would change the model and is not done.
 void note_what_has_no_effect(IniFile& file, QuantizeOptions& options);
 
-}  // namespace quench
+}  // namespace quench::compat

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// converter_lite's configuration files.
+#pragma once
+
+#include <string>
+
+#include "quench/options.h"
+
+namespace quench {
+
+/// `base` with the settings of a converter_lite INI file laid over it, and with its defaults where
+/// neither says anything. Every section or key that is not known, and every ill-typed value, is
+/// told in one Error(BadConfig), a line each that opens with "path:line: "; Error(Unsupported)
+/// where the file is right and asks for what is not done.
+QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base = {});
+
+}  // namespace quench
