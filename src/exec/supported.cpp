@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "exec/rewrites/rewrite.h"
 #include "exec/session_impl.h"
 #include "quench/session.h"
 
@@ -42,7 +43,7 @@ bool is_function(const Model& model, const Node& node) {
 std::vector<std::string> supported_operators() {
   std::set<std::string> names;
   for (const exec::KernelRow& row : exec::kernel_rows()) {
-    if (row.domain != "quench.exec") names.insert(qualified(row.domain, row.op));
+    if (row.domain != exec::kEngineDomain) names.insert(qualified(row.domain, row.op));
   }
   return {names.begin(), names.end()};
 }

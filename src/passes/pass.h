@@ -13,9 +13,6 @@
 
 namespace quench::passes {
 
-/// The domain of operators that only our engine knows.
-inline constexpr std::string_view kEngineDomain = "quench.exec";
-
 struct PassOptions {
   /// Names of values that must survive with their meaning: taps. Graph outputs always do.
   std::unordered_set<std::string> keep;

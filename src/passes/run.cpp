@@ -16,11 +16,13 @@ constexpr std::array kPasses = {
 #undef QUENCH_PASS
 };
 
-const PassInfo& find_pass(std::string_view name) {
-  const auto* const found = std::ranges::find(kPasses, name, &PassInfo::name);
-  if (found != kPasses.end()) return *found;
-  std::vector<std::string> known;
-  for (const PassInfo& pass : kPasses) known.emplace_back(pass.name);
+const PassInfo& find_pass(std::string_view name, std::span<const PassInfo> more) {
+  std::vector<std::string_view> known;
+  for (const std::span<const PassInfo> list : {std::span<const PassInfo>(kPasses), more}) {
+    const auto found = std::ranges::find(list, name, &PassInfo::name);
+    if (found != list.end()) return *found;
+    for (const PassInfo& pass : list) known.push_back(pass.name);
+  }
   fail(ErrorKind::Usage, "there is no pass called '{}'; the passes are {}", name,
        fmt::join(known, ", "));
 }
@@ -30,10 +32,10 @@ const PassInfo& find_pass(std::string_view name) {
 std::span<const PassInfo> all_passes() noexcept { return kPasses; }
 
 PassReport run(Model& model, std::span<const std::string_view> names, const PassOptions& options,
-               Checks checks) {
+               Checks checks, std::span<const PassInfo> more) {
   PassReport total;
   for (const std::string_view name : names) {
-    const PassInfo& pass = find_pass(name);
+    const PassInfo& pass = find_pass(name, more);
     try {
       PassReport report = pass.run(model, options);
       total.changes += report.changes;

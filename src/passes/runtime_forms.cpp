@@ -2,7 +2,7 @@
 // Forms that mean the same and that runtimes do better with once the model is quantised.
 #include <array>
 
-#include "passes/patterns.h"
+#include "passes/hard_gate.h"
 
 namespace quench::passes {
 namespace {

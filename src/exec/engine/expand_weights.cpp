@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/file.h"
-#include "passes/rewriter.h"
+#include "exec/rewrites/rewrite.h"
 #include "quant/groups.h"
 #include "quant/weight.h"
 
@@ -79,7 +79,7 @@ bool stays_packed(const Graph& graph, const Uses& uses, std::size_t value) {
   return !uses.consumers[value].empty() && !uses.is_output[value] &&
          std::ranges::all_of(uses.consumers[value], [&](NodeId reader) {
            const Node& node = graph.nodes[static_cast<std::size_t>(reader)];
-           return node.domain == passes::kEngineDomain && node.op_type == "OnTheFly";
+           return node.domain == kEngineDomain && node.op_type == "OnTheFly";
          });
 }
 

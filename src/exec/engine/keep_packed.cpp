@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "exec/engine/expand_weights.h"
+#include "exec/rewrites/rewrite.h"
 
 namespace quench::exec {
 namespace {
@@ -82,7 +83,7 @@ void rewrite(Graph& graph, const Node& dequantize, const quant::QuantWeight& wei
   Node joined;
   joined.name = product.name;
   joined.op_type = "OnTheFly";
-  joined.domain = passes::kEngineDomain;
+  joined.domain = kEngineDomain;
   joined.inputs = inputs;
   joined.outputs = product.outputs;
   joined.set("product", product.op_type);

@@ -7,7 +7,7 @@
 
 #include "exec/engine/bridge.h"
 #include "exec/engine/expand_weights.h"
-#include "passes/pass.h"
+#include "exec/rewrites/rewrite.h"
 
 namespace quench::exec {
 
@@ -27,7 +27,7 @@ std::optional<KernelInfo> find_kernel(std::string_view domain, std::string_view 
 #undef QUENCH_KERNEL_IN
   };
   auto found = kTable.find({domain == "ai.onnx" ? "" : domain, op});
-  if (found == kTable.end() && domain == passes::kEngineDomain) found = kTable.find({"", op});
+  if (found == kTable.end() && domain == kEngineDomain) found = kTable.find({"", op});
   if (found == kTable.end()) return std::nullopt;
   return found->second();
 }

@@ -7,7 +7,7 @@
 
 #include "exec/engine/expand_weights.h"
 #include "exec/engine/keep_packed.h"
-#include "passes/run.h"
+#include "exec/rewrites/rewrite.h"
 
 namespace quench::exec {
 namespace {
@@ -63,12 +63,12 @@ std::vector<std::string> integer_layers(const Graph& graph) {
 
 Graph prepare(Model model, const SessionOptions& options, CompileOptions& compile) {
   const passes::PassOptions keep = pass_options(model.graph, options);
-  passes::run(model, Names(kTidy), keep);
+  rewrites::run(model, Names(kTidy), keep);
   compile.notes = infer_types(model);
   const bool fuse = compile.fast && !options.tap_all;
   const bool integer = fuse && options.integer && compile.byte_products;
   compile.among_bytes = integer && !integer_layers(model.graph).empty();
-  if (integer) passes::run(model, Names(kNarrow), keep);
+  if (integer) rewrites::run(model, Names(kNarrow), keep);
   if (options.dequantize == Dequantize::OnTheFly) keep_packed(model.graph, keep);
   expand_weights(model.graph, keep);
   compile.opsets = model.opsets;
@@ -76,8 +76,8 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
   if (fuse) {
     infer_types(model);
     const std::string batch = batch_of_samples(model.graph);
-    if (integer) passes::run(model, Names(kInteger), keep);
-    passes::run(model, Names(kFuse), keep);
+    if (integer) rewrites::run(model, Names(kInteger), keep);
+    rewrites::run(model, Names(kFuse), keep);
     infer_types(model);
     if (!batch.empty()) compile.sample_bytes = bytes_of_sample(model.graph, batch);
   }

@@ -12,7 +12,7 @@
 #include "exec/engine/onednn/onednn.h"
 #include "exec/engine/team.h"
 #include "exec/engine/types.h"
-#include "passes/pass.h"
+#include "exec/rewrites/rewrite.h"
 
 namespace quench::exec {
 namespace {
@@ -98,7 +98,7 @@ std::vector<std::string> unique_captures(const Node& node) {
 
 /// What fusion makes means what the newest opset says.
 std::int64_t opset_of(const Node& node, const CompileOptions& options) {
-  if (node.domain == passes::kEngineDomain) return std::numeric_limits<std::int32_t>::max();
+  if (node.domain == kEngineDomain) return std::numeric_limits<std::int32_t>::max();
   const auto found = options.opsets.find(node.domain == "ai.onnx" ? "" : node.domain);
   return found == options.opsets.end() ? 0 : found->second;
 }
@@ -197,7 +197,7 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   context.among_bytes = options.among_bytes;
   context.captured = unique_captures(node);
   context.compile = [&](const Graph& inner) {
-    if (node.domain != passes::kEngineDomain) {
+    if (node.domain != kEngineDomain) {
       return std::make_shared<Program>(inner, options, unsupported);
     }
     // The engine's own nodes run their graphs once, when they are made: no part of any profile.

@@ -4,7 +4,7 @@
 
 #include "base/format.h"
 #include "exec/engine/bridge.h"
-#include "passes/pass.h"
+#include "exec/rewrites/rewrite.h"
 
 namespace quench::exec {
 
@@ -27,7 +27,7 @@ std::string type_refusal(const Graph& graph, const Node& node) {
         return format("'{}' is not a tensor", value.name);
       }
       // The engine's own nodes read constants as they are.
-      if (value.constant && node.domain == passes::kEngineDomain) continue;
+      if (value.constant && node.domain == kEngineDomain) continue;
       if (value.type.dtype != DType::Undefined && !holds(node, value.type.dtype)) {
         return format("'{}' is a {} tensor, which the engine cannot compute with", value.name,
                       name_of(value.type.dtype));

@@ -9,8 +9,8 @@ namespace {
 
 Model dropped(Model model, const passes::PassOptions& options = {}) {
   infer_types(model);
-  passes::run(model, std::vector<std::string_view>{"drop_channels"}, options,
-              passes::Checks::Verify);
+  exec::rewrites::run(model, std::vector<std::string_view>{"drop_channels"}, options,
+                      passes::Checks::Verify);
   infer_types(model);
   return model;
 }

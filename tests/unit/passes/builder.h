@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "passes/run.h"
+#include "exec/rewrites/rewrite.h"
 #include "quench/error.h"
 
 namespace quench::testing {
@@ -57,7 +57,7 @@ struct Builder {
   passes::PassReport run(const std::vector<std::string_view>& names,
                          const passes::PassOptions& options = {}) {
     verify(model);
-    return passes::run(model, names, options, passes::Checks::Verify);
+    return exec::rewrites::run(model, names, options, passes::Checks::Verify);
   }
   /// "Conv(x,w)->y Relu(y)->z".
   std::string text() const { return text_of(model.graph); }

@@ -19,10 +19,12 @@ TEST(Run, UnknownPassIsNamedWithTheKnownOnes) {
 }
 
 TEST(Run, EveryPassLeavesAnEmptyGraphAlone) {
-  for (const passes::PassInfo& pass : passes::all_passes()) {
-    Builder b;
-    EXPECT_EQ(b.run({pass.name}).changes, 0U) << pass.name;
-    EXPECT_FALSE(pass.summary.empty());
+  for (const auto list : {passes::all_passes(), exec::rewrites::all_rewrites()}) {
+    for (const passes::PassInfo& pass : list) {
+      Builder b;
+      EXPECT_EQ(b.run({pass.name}).changes, 0U) << pass.name;
+      EXPECT_FALSE(pass.summary.empty());
+    }
   }
 }
 

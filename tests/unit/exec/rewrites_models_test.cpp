@@ -27,7 +27,7 @@ Model prepared(const std::string& name, const passes::PassOptions& options = {})
   const std::vector<ValueId> outputs = model.graph.outputs;
   std::vector<std::string> names;
   for (const ValueId id : outputs) names.push_back(model.graph[id].name);
-  passes::run(model, kAll, options, passes::Checks::Verify);
+  exec::rewrites::run(model, kAll, options, passes::Checks::Verify);
   for (std::size_t i = 0; i < names.size(); ++i) {
     EXPECT_EQ(model.graph[model.graph.outputs[i]].name, names[i]);
   }

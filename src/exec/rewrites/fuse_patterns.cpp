@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns what exporters write out in small operators back into one operator. The result is for our
 // engine only: it uses operators newer than the model's opset, and our own.
-#include "passes/patterns.h"
+#include "exec/rewrites/patterns.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 
 PassReport fuse_patterns(Model& model, const PassOptions& options) {
   return rewrite_graphs(model, options, [](Rewriter& rewriter) {
@@ -16,4 +16,4 @@ PassReport fuse_patterns(Model& model, const PassOptions& options) {
   });
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads activations out of nodes.
-#include "passes/activation.h"
+#include "exec/rewrites/activation.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include "passes/hard_gate.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
-
-constexpr std::int64_t kClipWithInputs = 11;
 
 std::optional<Activation> gelu(const Node& node) {
   const std::string form = node.get_string("approximate", "none");
@@ -23,27 +19,7 @@ std::optional<Activation> swish(const Node& node) {
   return Activation{.name = "swish"};
 }
 
-/// Where the least value lies above the greatest, every result is the greatest.
-std::optional<std::pair<float, float>> ordered(std::pair<float, float> bounds) {
-  if (std::isnan(bounds.first) || std::isnan(bounds.second)) return std::nullopt;
-  return std::pair(std::min(bounds.first, bounds.second), bounds.second);
-}
-
 }  // namespace
-
-std::optional<std::pair<float, float>> clip_bounds(const Rewriter& rewriter, const Node& clip) {
-  std::pair bounds(std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max());
-  if (rewriter.opset() < kClipWithInputs) {
-    return ordered({clip.get_float("min", bounds.first), clip.get_float("max", bounds.second)});
-  }
-  for (const std::size_t i : {1U, 2U}) {
-    if (clip.input(i) == kNoValue) continue;
-    const auto number = rewriter.scalar(clip.input(i));
-    if (!number) return std::nullopt;
-    (i == 1 ? bounds.first : bounds.second) = static_cast<float>(*number);
-  }
-  return ordered(bounds);
-}
 
 std::optional<Activation> activation_of(const Rewriter& rewriter, const Node& node) {
   const std::string& op = node.op_type;
@@ -69,4 +45,4 @@ std::optional<Activation> activation_of(const Rewriter& rewriter, const Node& no
   return Activation{.name = "clip", .alpha = bounds->first, .beta = bounds->second};
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

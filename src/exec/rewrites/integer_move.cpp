@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "passes/integer.h"
+#include "exec/rewrites/integer.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 constexpr std::int64_t kMaxPoolOnBytes = 12;
@@ -106,4 +106,4 @@ bool quantise_before_move(Rewriter& rewriter, NodeId id) {
   return true;
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "passes/integer.h"
+#include "exec/rewrites/integer.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 template <std::size_t kSize>
@@ -263,4 +263,4 @@ bool real_table(Rewriter& rewriter, NodeId id) {
   return rule.run_real();
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

@@ -3,9 +3,10 @@
 // convolution, or the scalars Paddle's re-parametrised networks leave between layers.
 #include <algorithm>
 
+#include "exec/rewrites/rewrite.h"
 #include "passes/layer.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 /// The channels of what a layer reads, if the value's type shows that it has them all.
@@ -108,4 +109,4 @@ PassReport fold_prescale(Model& model, const PassOptions& options) {
   });
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "passes/activation.h"
+#include "exec/rewrites/activation.h"
+#include "exec/rewrites/integer.h"
 #include "passes/affine.h"
-#include "passes/integer.h"
 #include "passes/match.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 /// The layer's operator among the integer ones, or nothing.
@@ -230,4 +230,4 @@ class LayerRule {
 
 bool integer_layer(Rewriter& rewriter, NodeId id) { return LayerRule(rewriter, id).run(); }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

@@ -2,9 +2,9 @@
 // LayerNormalization written out in means, squares and roots.
 #include <algorithm>
 
-#include "passes/patterns.h"
+#include "exec/rewrites/patterns.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 std::int64_t last_dim(const Rewriter& rewriter, ValueId x) {
@@ -146,4 +146,4 @@ bool fuse_layer_norm(Rewriter& rewriter, NodeId root) {
   return true;
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads grids out of nodes.
-#include "passes/grid.h"
+#include "exec/rewrites/grid.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 bool is_byte(DType dtype) { return dtype == DType::UInt8 || dtype == DType::Int8; }
@@ -85,4 +85,4 @@ std::pair<std::int64_t, std::int64_t> limits_of(const Grid& grid) {
                                    : std::pair<std::int64_t, std::int64_t>(0, 255);
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

@@ -2,9 +2,10 @@
 // Softmax between two products: one node of the engine's own domain with the inputs queries, turned
 // keys, values and mask, and the attribute `scale`. After the products of bytes are found: what is
 // left here is real.
+#include "exec/rewrites/rewrite.h"
 #include "passes/match.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 /// Batch, heads, rows, columns.
@@ -101,4 +102,4 @@ PassReport fuse_attention(Model& model, const PassOptions& options) {
   });
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

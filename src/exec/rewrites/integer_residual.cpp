@@ -2,9 +2,9 @@
 // Sums of bytes behind a convolution, which the convolution can add before it stores anything.
 #include <array>
 
-#include "passes/integer.h"
+#include "exec/rewrites/integer.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 /// Where a QLinearAdd has its operands, and a layer what it is given besides.
@@ -72,4 +72,4 @@ bool integer_residual(Rewriter& rewriter, NodeId id) {
   return true;
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

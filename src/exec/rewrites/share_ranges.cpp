@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
-#include "passes/integer.h"
+#include "exec/rewrites/integer.h"
 #include "passes/match.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 /// Whatever moves numbers keeps their range.
@@ -81,4 +81,4 @@ PassReport share_ranges(Model& model, const PassOptions& options) {
   });
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

@@ -3,9 +3,9 @@
 // and Mul by their scales become one node with the inputs table, indices, scales and zero points.
 #include <optional>
 
-#include "passes/patterns.h"
+#include "exec/rewrites/patterns.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 class GatherRows {
@@ -95,4 +95,4 @@ class GatherRows {
 
 bool fuse_gather_rows(Rewriter& rewriter, NodeId root) { return GatherRows(rewriter, root).run(); }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

@@ -4,10 +4,10 @@
 #include <limits>
 #include <numbers>
 
-#include "passes/activation.h"
-#include "passes/patterns.h"
+#include "exec/rewrites/patterns.h"
+#include "passes/hard_gate.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 /// A pattern: whether scale * x * gate is it; `fused` gets the operator.
@@ -31,12 +31,8 @@ bool hard_swish(const Rewriter& /*rewriter*/, Matcher& match, double scale, Valu
 
 bool hard_swish_by_clip(const Rewriter& rewriter, Matcher& match, double scale, ValueId x,
                         ValueId gate, Node& fused) {
-  const Node* clip = match.inner(gate, "Clip");
   fused.op_type = "HardSwish";
-  if (!near(scale, 1.0 / 6) || clip == nullptr) return false;
-  const auto bounds = clip_bounds(rewriter, *clip);
-  return bounds && bounds->first == 0 && near(bounds->second, 6) &&
-         match.plus(clip->input(0), 3) == x;
+  return is_hard_swish(rewriter, match, scale, x, gate);
 }
 
 /// 0.5 * x * (1 + Erf(x / sqrt(2))).
@@ -97,68 +93,7 @@ bool try_one(Rewriter& rewriter, NodeId root, Test test, std::size_t x) {
   return true;
 }
 
-Node hard_sigmoid(ValueId x, const Node& in_place_of) {
-  Node node;
-  node.op_type = "HardSigmoid";
-  node.name = in_place_of.name;
-  node.inputs = {x};
-  node.outputs = in_place_of.outputs;
-  node.set("alpha", 1.0F / 6);
-  node.set("beta", 0.5F);
-  return node;
-}
-
-/// Clip(x + 3, 0, 6) / 6.
-bool join_hard_sigmoid(Rewriter& rewriter, NodeId root) {
-  Matcher match(rewriter);
-  const Product product = match.product_at(root);
-  if (!product.is(1.0 / 6, 1) || product.factors[0] == kNoValue) return false;
-  const Node* clip = match.inner(product.factors[0], "Clip");
-  const auto bounds = clip == nullptr ? std::nullopt : clip_bounds(rewriter, *clip);
-  if (!bounds || bounds->first != 0 || !near(bounds->second, 6)) return false;
-  const ValueId x = match.plus(clip->input(0), 3);
-  if (x == kNoValue) return false;
-  rewriter.replace(root, hard_sigmoid(x, rewriter.node(root)), match.taken());
-  return true;
-}
-
-/// x * Clip(x + 3, 0, 6) / 6 as x * HardSigmoid(x): the gate takes the place of the Clip.
-bool join_hard_swish(Rewriter& rewriter, NodeId root, std::size_t first) {
-  Matcher match(rewriter);
-  const Product product = match.product_at(root);
-  if (product.factors.size() != 2) return false;
-  const ValueId x = product.factors[first];
-  const ValueId gate = product.factors[1 - first];
-  Node unused;
-  if (x == kNoValue || gate == kNoValue ||
-      !hard_swish_by_clip(rewriter, match, product.scale, x, gate, unused)) {
-    return false;
-  }
-  const NodeId clip = rewriter.maker(gate);
-  std::vector<NodeId> dead = match.taken();
-  std::erase(dead, clip);
-  Node product_node;
-  product_node.op_type = "Mul";
-  product_node.name = rewriter.node(root).name;
-  product_node.inputs = {x, gate};
-  product_node.outputs = rewriter.node(root).outputs;
-  rewriter.replace(clip, hard_sigmoid(x, rewriter.node(clip)));
-  rewriter.replace(root, std::move(product_node), dead);
-  return true;
-}
-
-bool is_product(const Rewriter& rewriter, NodeId root) {
-  if (rewriter.opset() < 7) return false;  // broadcasting was an attribute
-  return rewriter.as(root, "Mul") != nullptr || rewriter.as(root, "Div") != nullptr;
-}
-
 }  // namespace
-
-bool join_hard_gate(Rewriter& rewriter, NodeId root) {
-  if (!is_product(rewriter, root)) return false;
-  return join_hard_swish(rewriter, root, 0) || join_hard_swish(rewriter, root, 1) ||
-         join_hard_sigmoid(rewriter, root);
-}
 
 bool fuse_gate(Rewriter& rewriter, NodeId root) {
   if (!is_product(rewriter, root)) return false;
@@ -183,4 +118,4 @@ bool fuse_relu(Rewriter& rewriter, NodeId root) {
   return true;
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

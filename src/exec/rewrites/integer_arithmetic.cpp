@@ -2,10 +2,10 @@
 // Sums, products, concatenations, averages and Softmax between Q/DQ nodes.
 #include <algorithm>
 
-#include "passes/activation.h"
-#include "passes/integer.h"
+#include "exec/rewrites/activation.h"
+#include "exec/rewrites/integer.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 /// What the result is put on, and every node from `id` to the QuantizeLinear.
@@ -123,4 +123,4 @@ bool integer_arithmetic(Rewriter& rewriter, NodeId id) {
   return false;
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

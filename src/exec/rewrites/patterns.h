@@ -3,14 +3,13 @@
 // that makes the pattern's result.
 #pragma once
 
+#include "exec/rewrites/rewrite.h"
 #include "passes/match.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 
 /// x * Sigmoid(x), x * HardSigmoid(x), x * Clip(x + 3, 0, 6) / 6, both forms of Gelu.
 bool fuse_gate(Rewriter& rewriter, NodeId root);
-/// Clip(x + 3, 0, 6) / 6, alone or as the factor of x, as HardSigmoid.
-bool join_hard_gate(Rewriter& rewriter, NodeId root);
 /// (x - mean) / sqrt(variance + epsilon) * scale + bias over the last axis.
 bool fuse_layer_norm(Rewriter& rewriter, NodeId root);
 /// Softmax over the last axis of x times a number, plus a mask.
@@ -20,4 +19,4 @@ bool fuse_gather_rows(Rewriter& rewriter, NodeId root);
 /// Clip from zero without an upper bound.
 bool fuse_relu(Rewriter& rewriter, NodeId root);
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

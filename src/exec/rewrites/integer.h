@@ -11,9 +11,9 @@
 //   attributes `activation`, `activation_alpha`, `activation_beta`.
 #pragma once
 
-#include "passes/grid.h"
+#include "exec/rewrites/grid.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 
 /// Conv, ConvTranspose, Gemm and MatMul, with bias, residual and activation.
 bool integer_layer(Rewriter& rewriter, NodeId id);
@@ -44,4 +44,4 @@ bool same_shape(const ValueType& a, const ValueType& b);
 Node engine_node(std::string_view op, std::string_view name, std::vector<ValueId> inputs,
                  std::vector<ValueId> outputs);
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

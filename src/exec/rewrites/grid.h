@@ -2,9 +2,9 @@
 // The grids that QuantizeLinear and DequantizeLinear nodes put values on.
 #pragma once
 
-#include "passes/rewriter.h"
+#include "exec/rewrites/rewrite.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 
 /// Constant scale and zero point of an 8-bit value, as a node refers to them.
 struct Grid {
@@ -35,4 +35,4 @@ std::int64_t zero_of(const Rewriter& rewriter, const Grid& grid);
 /// The smallest and largest integer of the grid's type.
 std::pair<std::int64_t, std::int64_t> limits_of(const Grid& grid);
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

@@ -3,12 +3,12 @@
 // Cast and Mul become one MatMulIntegerToFloat, with the bias and what follows behind it.
 #include <cmath>
 
-#include "passes/activation.h"
+#include "exec/rewrites/activation.h"
+#include "exec/rewrites/integer.h"
 #include "passes/affine.h"
-#include "passes/integer.h"
 #include "passes/match.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 class DynamicRule {
@@ -190,4 +190,4 @@ class DynamicRule {
 
 bool integer_dynamic(Rewriter& rewriter, NodeId id) { return DynamicRule(rewriter, id).run(); }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

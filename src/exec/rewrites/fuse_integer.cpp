@@ -2,9 +2,9 @@
 // Turns operators between Q/DQ nodes into integer ones.
 #include <algorithm>
 
-#include "passes/integer.h"
+#include "exec/rewrites/integer.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 
 std::optional<Quantiser> quantiser_behind(const Rewriter& rewriter, ValueId value) {
   const NodeId next = rewriter.next(value);
@@ -120,4 +120,4 @@ PassReport fuse_integer(Model& model, const PassOptions& options) {
   return rewrite_graphs(model, options, sweep);
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

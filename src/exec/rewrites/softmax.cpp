@@ -2,9 +2,9 @@
 // Attention's Softmax with the factor and the mask in front of it: one pass over the scores.
 #include <array>
 
-#include "passes/patterns.h"
+#include "exec/rewrites/patterns.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 bool is_last_axis(const Rewriter& rewriter, const Node& node) {
@@ -70,4 +70,4 @@ bool fuse_softmax(Rewriter& rewriter, NodeId root) {
   return false;
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

@@ -4,11 +4,11 @@
 // `residual`: whether Z is added "before" or "after" the activation.
 #include <algorithm>
 
-#include "passes/activation.h"
+#include "exec/rewrites/activation.h"
 #include "passes/layer.h"
 #include "passes/match.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 /// Known alike in every dimension, so that adding them broadcasts nothing.
@@ -137,4 +137,4 @@ PassReport fuse_kernels(Model& model, const PassOptions& options) {
   return rewrite_graphs(model, options, sweep);
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

@@ -3,10 +3,10 @@
 // kernels, and those that pruning has left behind.
 #include <algorithm>
 
-#include "passes/pass.h"
+#include "exec/rewrites/rewrite.h"
 #include "passes/select_channels.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 namespace {
 
 /// Marks the channels that one of the layer's weights multiplies by more than zero.
@@ -77,4 +77,4 @@ PassReport drop_channels(Model& model, const PassOptions& options) {
   return report;
 }
 
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

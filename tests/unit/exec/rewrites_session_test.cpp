@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trained models give the same results with every pass and fast kernel as with none.
-#include "quench/session.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <filesystem>
 #include <random>
 
+#include "quench/session.h"
 #include "support/paths.h"
 
 namespace quench::testing {

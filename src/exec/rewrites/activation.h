@@ -2,9 +2,9 @@
 // Activations as fused layers name them.
 #pragma once
 
-#include "passes/rewriter.h"
+#include "exec/rewrites/rewrite.h"
 
-namespace quench::passes {
+namespace quench::exec::rewrites {
 
 /// The attributes `activation`, `activation_alpha` and `activation_beta` of a fused layer.
 struct Activation {
@@ -16,8 +16,4 @@ struct Activation {
 /// What a node does to its one input; nothing when that is no activation of ours.
 std::optional<Activation> activation_of(const Rewriter& rewriter, const Node& node);
 
-/// The constant bounds of a Clip, in order, from attributes or inputs; nothing when one is
-/// computed.
-std::optional<std::pair<float, float>> clip_bounds(const Rewriter& rewriter, const Node& clip);
-
-}  // namespace quench::passes
+}  // namespace quench::exec::rewrites

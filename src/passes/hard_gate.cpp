@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds gates that are written out with Clip, and makes HardSigmoid of them.
+#include "passes/hard_gate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace quench::passes {
+namespace {
+
+constexpr std::int64_t kClipWithInputs = 11;
+
+/// Where the least value lies above the greatest, every result is the greatest.
+std::optional<std::pair<float, float>> ordered(std::pair<float, float> bounds) {
+  if (std::isnan(bounds.first) || std::isnan(bounds.second)) return std::nullopt;
+  return std::pair(std::min(bounds.first, bounds.second), bounds.second);
+}
+
+Node hard_sigmoid(ValueId x, const Node& in_place_of) {
+  Node node;
+  node.op_type = "HardSigmoid";
+  node.name = in_place_of.name;
+  node.inputs = {x};
+  node.outputs = in_place_of.outputs;
+  node.set("alpha", 1.0F / 6);
+  node.set("beta", 0.5F);
+  return node;
+}
+
+/// Clip(x + 3, 0, 6) / 6.
+bool join_hard_sigmoid(Rewriter& rewriter, NodeId root) {
+  Matcher match(rewriter);
+  const Product product = match.product_at(root);
+  if (!product.is(1.0 / 6, 1) || product.factors[0] == kNoValue) return false;
+  const Node* clip = match.inner(product.factors[0], "Clip");
+  const auto bounds = clip == nullptr ? std::nullopt : clip_bounds(rewriter, *clip);
+  if (!bounds || bounds->first != 0 || !near(bounds->second, 6)) return false;
+  const ValueId x = match.plus(clip->input(0), 3);
+  if (x == kNoValue) return false;
+  rewriter.replace(root, hard_sigmoid(x, rewriter.node(root)), match.taken());
+  return true;
+}
+
+/// x * Clip(x + 3, 0, 6) / 6 as x * HardSigmoid(x): the gate takes the place of the Clip.
+bool join_hard_swish(Rewriter& rewriter, NodeId root, std::size_t first) {
+  Matcher match(rewriter);
+  const Product product = match.product_at(root);
+  if (product.factors.size() != 2) return false;
+  const ValueId x = product.factors[first];
+  const ValueId gate = product.factors[1 - first];
+  if (x == kNoValue || gate == kNoValue ||
+      !is_hard_swish(rewriter, match, product.scale, x, gate)) {
+    return false;
+  }
+  const NodeId clip = rewriter.maker(gate);
+  std::vector<NodeId> dead = match.taken();
+  std::erase(dead, clip);
+  Node product_node;
+  product_node.op_type = "Mul";
+  product_node.name = rewriter.node(root).name;
+  product_node.inputs = {x, gate};
+  product_node.outputs = rewriter.node(root).outputs;
+  rewriter.replace(clip, hard_sigmoid(x, rewriter.node(clip)));
+  rewriter.replace(root, std::move(product_node), dead);
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::pair<float, float>> clip_bounds(const Rewriter& rewriter, const Node& clip) {
+  std::pair bounds(std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max());
+  if (rewriter.opset() < kClipWithInputs) {
+    return ordered({clip.get_float("min", bounds.first), clip.get_float("max", bounds.second)});
+  }
+  for (const std::size_t i : {1U, 2U}) {
+    if (clip.input(i) == kNoValue) continue;
+    const auto number = rewriter.scalar(clip.input(i));
+    if (!number) return std::nullopt;
+    (i == 1 ? bounds.first : bounds.second) = static_cast<float>(*number);
+  }
+  return ordered(bounds);
+}
+
+bool is_product(const Rewriter& rewriter, NodeId root) {
+  if (rewriter.opset() < 7) return false;  // broadcasting was an attribute
+  return rewriter.as(root, "Mul") != nullptr || rewriter.as(root, "Div") != nullptr;
+}
+
+bool is_hard_swish(const Rewriter& rewriter, Matcher& match, double scale, ValueId x,
+                   ValueId gate) {
+  const Node* clip = match.inner(gate, "Clip");
+  if (!near(scale, 1.0 / 6) || clip == nullptr) return false;
+  const auto bounds = clip_bounds(rewriter, *clip);
+  return bounds && bounds->first == 0 && near(bounds->second, 6) &&
+         match.plus(clip->input(0), 3) == x;
+}
+
+bool join_hard_gate(Rewriter& rewriter, NodeId root) {
+  if (!is_product(rewriter, root)) return false;
+  return join_hard_swish(rewriter, root, 0) || join_hard_swish(rewriter, root, 1) ||
+         join_hard_sigmoid(rewriter, root);
+}
+
+}  // namespace quench::passes
