@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "cli/data_flags.h"
+#include "cli/option_flags.h"
 #include "quench/error.h"
 #include "quench/model.h"
 

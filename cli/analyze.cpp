@@ -66,20 +66,20 @@ void print_result(const SensitivityResult& result, const std::string& folder) {
 
 int run_sensitivity(const SensitivityFlags& flags) {
   ProgressBar bar;
-  const Context context = make_context(flags.shared.common, bar);
+  const Context context = make_context(flags.shared.job.common, bar);
   const AnalyzeOptions options = analyze_options(flags.shared);
   SensitivityOptions how = flags.how;
   how.partial_runs = !flags.whole_runs;
   Outputs outputs;
   note_files(outputs, flags.shared);
   const SensitivityResult result =
-      analyze_sensitivity(flags.shared.model, options, how, context, outputs);
+      analyze_sensitivity(flags.shared.job.model, options, how, context, outputs);
   if (!flags.shared.report.empty()) {
-    write_report(flags.shared.model, options, flags.shared.report, &result, context, outputs);
+    write_report(flags.shared.job.model, options, flags.shared.report, &result, context, outputs);
   }
   outputs.commit();
   bar.clear();
-  if (flags.shared.common.json) {
+  if (flags.shared.job.common.json) {
     print_json(result_json(result));
   } else {
     print_result(result, options.save_dir);
@@ -131,14 +131,14 @@ Json target_json(const TargetResult& result) {
 
 int run_target(const TargetFlags& flags) {
   ProgressBar bar;
-  const Context context = make_context(flags.shared.common, bar);
+  const Context context = make_context(flags.shared.job.common, bar);
   Outputs outputs;
   note_files(outputs, flags.shared);
-  const TargetResult result = analyze_target(flags.shared.model, analyze_options(flags.shared),
+  const TargetResult result = analyze_target(flags.shared.job.model, analyze_options(flags.shared),
                                              flags.how, context, outputs);
   outputs.commit();
   bar.clear();
-  if (flags.shared.common.json) {
+  if (flags.shared.job.common.json) {
     print_json(target_json(result));
   } else {
     print_target(result);
@@ -172,16 +172,16 @@ Command setup_target(CLI::App& analyze) {
 int run_statistics(const AnalyzeFlags& flags) {
   ProgressBar bar;
   const AnalyzeOptions options = analyze_options(flags);
-  const Context context = make_context(flags.common, bar);
+  const Context context = make_context(flags.job.common, bar);
   Outputs outputs;
   note_files(outputs, flags);
-  const StatisticsResult result = analyze_statistics(flags.model, options, context, outputs);
+  const StatisticsResult result = analyze_statistics(flags.job.model, options, context, outputs);
   if (!flags.report.empty()) {
-    write_report(flags.model, options, flags.report, nullptr, context, outputs);
+    write_report(flags.job.model, options, flags.report, nullptr, context, outputs);
   }
   outputs.commit();
   bar.clear();
-  if (flags.common.json) {
+  if (flags.job.common.json) {
     print_json({{"layers", result.layers},
                 {"samples", result.samples},
                 {"calibration_seconds", result.calibration_seconds},

@@ -2,31 +2,15 @@
 // Flags that every kind of analysis takes.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "cli/common.h"
-#include "cli/data_flags.h"
+#include "cli/job_flags.h"
 #include "quench/analyze.h"
-#include "quench/files.h"
 
 namespace quench::cli {
 
 struct AnalyzeFlags {
-  std::string model;
-  std::string config;
-  std::vector<std::string> statistics;
-  std::string target;
-  std::string activation;
-  std::string weight;
-  std::optional<int> weight_bits;
-  std::optional<int> activation_bits;
-  std::vector<std::string> skip_nodes;
-  std::vector<std::string> op_types;
-  std::vector<std::string> shapes;
-  std::int64_t batch = 8;
-  DataFlags data;
+  JobFlags job;
   std::string eval_data;
   std::string eval_labels;
   std::int64_t eval_limit = 0;
@@ -35,7 +19,6 @@ struct AnalyzeFlags {
   std::string save_dir = "analysis_results";
   std::string report;
   bool resume = false;
-  CommonFlags common;
 };
 
 /// The model, its calibration data, and how it is quantised.

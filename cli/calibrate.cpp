@@ -7,14 +7,15 @@
 
 #include "cli/commands.h"
 #include "cli/errors.h"
-#include "cli/quantize_flags.h"
+#include "cli/job_flags.h"
 #include "quench/jobs.h"
 
 namespace quench::cli {
 namespace {
 
 struct CalibrateFlags {
-  QuantizeFlags shared;
+  JobFlags shared;
+  std::string out;
   ResumeOptions resume;
 };
 
@@ -24,7 +25,7 @@ int run_calibrate(const CalibrateFlags& flags) {
   const QuantizeOptions options = options_of(flags.shared);
   Outputs outputs;
   reads_configuration(outputs, flags.shared);
-  calibrate_model(flags.shared.model, flags.shared.out, options, context, flags.resume, outputs);
+  calibrate_model(flags.shared.model, flags.out, options, context, flags.resume, outputs);
   outputs.commit();
   bar.clear();
   for (const std::string& note : options.notes) context.warn(note);
@@ -37,7 +38,10 @@ Command setup_calibrate(CLI::App& root) {
   CLI::App* app = add_verb(root, "calibrate", "Collect activation statistics for quantize --stats",
                            "quench calibrate model.onnx -o model.stats --data images.npy");
   auto flags = std::make_shared<CalibrateFlags>();
-  add_shared_flags(*app, flags->shared, "Where to write the statistics");
+  app->add_option("-o,--output", flags->out, "Where to write the statistics")
+      ->required()
+      ->type_name("FILE");
+  add_job_flags(*app, flags->shared, kForCalibrate);
   app->add_flag("--resume", flags->resume.resume,
                 "Go on from FILE.partial, which a run that was stopped left behind");
   app->add_option("--snapshot-every", flags->resume.snapshot_seconds,

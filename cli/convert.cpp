@@ -10,7 +10,6 @@
 
 #include "cli/commands.h"
 #include "cli/common.h"
-#include "cli/convert_words.h"
 #include "cli/errors.h"
 #include "cli/parse.h"
 #include "cli/quantize_report.h"

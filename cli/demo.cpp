@@ -10,9 +10,9 @@
 
 #include "cli/commands.h"
 #include "cli/common.h"
-#include "cli/data_flags.h"
 #include "cli/errors.h"
 #include "cli/json.h"
+#include "cli/option_flags.h"
 #include "cli/table.h"
 #include "quench/formats.h"
 #include "quench/jobs.h"

@@ -8,9 +8,9 @@
 #include "cli/bars.h"
 #include "cli/commands.h"
 #include "cli/common.h"
-#include "cli/data_flags.h"
 #include "cli/errors.h"
 #include "cli/json.h"
+#include "cli/option_flags.h"
 #include "cli/parse.h"
 #include "cli/table.h"
 

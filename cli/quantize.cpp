@@ -6,35 +6,35 @@
 
 #include "cli/commands.h"
 #include "cli/errors.h"
-#include "cli/flag_scopes.h"
+#include "cli/job_flags.h"
 #include "cli/quantize_extras.h"
-#include "cli/quantize_flags.h"
 #include "cli/quantize_report.h"
 
 namespace quench::cli {
 namespace {
 
-int run_quantize(const CLI::App& app, const QuantizeFlags& flags, const QuantizeExtras& extras,
-                 const std::string& report_path) {
+int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
   ProgressBar bar;
   const Context context = make_context(flags.common, bar);
   QuantizeOptions options = options_of(flags);
-  refuse_idle_flags(app, options);
+  refuse_idle_options(flags.options.given(), options);
+  if (!extras.target_metric.empty() && options.type != QuantType::Full) {
+    throw Error(ErrorKind::Usage, "--target-metric is for --type full");
+  }
   Outputs outputs;
   reads_configuration(outputs, flags);
-  if (!report_path.empty()) outputs.writes(report_path, "the JSON report");
+  if (!extras.report_json.empty()) outputs.writes(extras.report_json, "the JSON report");
   if (!extras.report.empty()) writes_report(outputs, extras.report);
-  if (!extras.debug_info.empty()) options.debug_info_save_path = extras.debug_info;
   if (!extras.target_metric.empty()) {
-    return quantize_to_target(flags.model, flags.out, options, extras, context, outputs);
+    return quantize_to_target(flags.model, extras.out, options, extras, context, outputs);
   }
-  const QuantizeReport report = quantize(flags.model, flags.out, options, context, outputs);
+  const QuantizeReport report = quantize(flags.model, extras.out, options, context, outputs);
   if (!report.activation_observer.empty()) {
     options.config.value_observers = report.value_observers;
   }
   write_extras(flags.model, options, extras, context, outputs);
   const Json json = to_json(report);
-  if (!report_path.empty()) write_json(json, report_path, outputs);
+  if (!extras.report_json.empty()) write_json(json, extras.report_json, outputs);
   outputs.commit();
   bar.clear();
   for (const std::string& warning : report.warnings) context.warn(warning);
@@ -51,15 +51,14 @@ int run_quantize(const CLI::App& app, const QuantizeFlags& flags, const Quantize
 Command setup_quantize(CLI::App& root) {
   CLI::App* app = add_verb(root, "quantize", "Turn a float model into an 8-bit one",
                            "quench quantize model.onnx -o int8.onnx --data images.npy");
-  auto flags = std::make_shared<QuantizeFlags>();
+  auto flags = std::make_shared<JobFlags>();
   auto extras = std::make_shared<QuantizeExtras>();
-  auto report = std::make_shared<std::string>();
-  add_shared_flags(*app, *flags, "Where to write the quantised model");
-  add_quantize_flags(*app, *flags);
+  app->add_option("-o,--output", extras->out, "Where to write the quantised model")
+      ->required()
+      ->type_name("FILE");
   add_extra_flags(*app, *extras);
-  app->add_option("--report-json", *report, "Write the report as JSON too")->type_name("FILE");
-  return {app,
-          [app, flags, extras, report] { return run_quantize(*app, *flags, *extras, *report); }};
+  add_job_flags(*app, *flags, kForQuantize);
+  return {app, [flags, extras] { return run_quantize(*flags, *extras); }};
 }
 
 }  // namespace quench::cli

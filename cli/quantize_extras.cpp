@@ -13,9 +13,8 @@ namespace quench::cli {
 void add_extra_flags(CLI::App& app, QuantizeExtras& extras) {
   app.add_option("--report", extras.report, "Write an HTML report of layers, ranges and errors")
       ->type_name("HTML");
-  app.add_option("--debug-info", extras.debug_info,
-                 "Folder for converter_lite's tables (debug_info_save_path)")
-      ->type_name("DIR");
+  app.add_option("--report-json", extras.report_json, "Write the report as JSON too")
+      ->type_name("FILE");
   CLI::Option* metric =
       app.add_option("--target-metric", extras.target_metric,
                      "Leave the worst layers in float until this metric is --at-least");

@@ -10,8 +10,9 @@
 namespace quench::cli {
 
 struct QuantizeExtras {
+  std::string out;
   std::string report;
-  std::string debug_info;
+  std::string report_json;
   std::string target_metric;
   double at_least = 0;
 };

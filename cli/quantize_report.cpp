@@ -6,7 +6,7 @@
 #include <map>
 
 #include "cli/table.h"
-#include "cli/weight_flags.h"
+#include "cli/weight_table.h"
 
 namespace quench::cli {
 namespace {

@@ -21,7 +21,7 @@ PUBLIC_HEADERS = {
     "evaluate": "pipeline", "observer_trial": "pipeline", "quantize": "pipeline", "ptq": "pipeline",
     "run": "pipeline", "formats": "formats", "pack": "formats",
     "analysis": "analyze", "analyze": "pipeline", "report": "pipeline",
-    "options": "options", "converter_lite": "compat", "paddleslim": "compat",
+    "options": "options", "option_table": "options", "converter_lite": "compat", "paddleslim": "compat",
 }
 # Third-party headers by how their name begins, and the places that may include them.
 THIRD_PARTY = {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "quench/options.h"
 
@@ -13,5 +14,9 @@ namespace quench {
 /// told in one Error(BadConfig), a line each that opens with "path:line: "; Error(Unsupported)
 /// where the file is right and asks for what is not done.
 QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base = {});
+
+/// A message with the keys of INI files in place of flags; flags that they have no key for are
+/// said to be those of quench quantize.
+std::string in_converter_words(std::string_view message);
 
 }  // namespace quench

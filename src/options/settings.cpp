@@ -6,9 +6,10 @@
 
 #include "base/file.h"
 #include "base/format.h"
-#include "options/settings_json.h"
+#include "options/row.h"
 
 namespace quench {
+namespace options {
 namespace {
 
 /// Reports of large models take a few MB.
@@ -43,36 +44,92 @@ bool too_deep(std::string_view text) {
   return false;
 }
 
+/// Where a path of the table leads in nested objects.
+Json& at_path(Json& json, std::string_view path) {
+  Json* at = &json;
+  for (std::size_t dot = path.find('.'); dot != path.npos; dot = path.find('.')) {
+    at = &(*at)[std::string(path.substr(0, dot))];
+    path.remove_prefix(dot + 1);
+  }
+  return (*at)[std::string(path)];
+}
+
+/// Text for `set_option`: what JSON holds without its quotes.
+Words words_of(const Json& json) {
+  if (json.is_array()) {
+    Words words;
+    for (const Json& each : json) words.push_back(words_of(each).front());
+    return words;
+  }
+  return {json.is_string() ? json.get<std::string>() : json.dump()};
+}
+
+/// Fills the options from an object whose keys are places of the table or, at the top, names.
+void decode_object(const Json& json, const std::string& prefix, const std::string& place,
+                   QuantizeOptions& options) {
+  if (!json.is_object()) Decoder::refuse(place, json, "an object");
+  Words names;
+  const auto decode_key = [&](const std::string& key, const Json& value) {
+    const std::string path = prefix + key;
+    const std::string where = place + "." + key;
+    for (std::size_t i = 0; i < all_rows().size(); ++i) {
+      const std::string_view setting = all_options()[i].setting;
+      if (setting == path) return all_rows()[i].decode(options, value, where);
+      if (setting.starts_with(path + ".") && !value.is_string()) {
+        return decode_object(value, path + ".", where, options);
+      }
+      if (setting.starts_with(prefix)) {
+        names.emplace_back(setting.substr(prefix.size(), setting.find('.', prefix.size())));
+      }
+    }
+    const auto named = prefix.empty() ? find_row(key) : std::nullopt;
+    if (!named) Decoder::refuse_key(place, key, names);
+    if (!all_options()[*named].setting.empty() && !value.is_string()) {
+      return all_rows()[*named].decode(options, value, where);
+    }
+    all_rows()[*named].set(options, words_of(value));
+  };
+  for (const auto& [key, value] : json.items()) decode_key(key, value);
+}
+
 QuantizeOptions parse_settings(std::string_view text, const std::string& place) {
   if (text.size() > kMostBytes || too_deep(text)) {
     fail(ErrorKind::BadConfig, "{} is too large or too deep for settings", place);
   }
-  SettingsJson json = SettingsJson::parse(text, nullptr, false);
+  Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) fail(ErrorKind::BadConfig, "{} is not JSON", place);
-  if (json.is_object() && json.contains("settings")) json = SettingsJson(json["settings"]);
+  if (json.is_object() && json.contains("settings")) json = Json(json["settings"]);
   QuantizeOptions options;
-  SettingsReader::decode(json, options, place);
+  decode_object(json, "", place, options);
   return options;
 }
 
 }  // namespace
+}  // namespace options
 
 std::string settings_json(const QuantizeOptions& options) {
-  QuantizeOptions shown = options;  // a visitor that fills fields wants them changeable
-  return SettingsWriter::encode(shown).dump(-1, ' ', false, SettingsJson::error_handler_t::replace);
+  using namespace quench::options;
+  QuantizeOptions shown = options;  // rows give access that can change what they show
+  Json json = Json::object();
+  for (std::size_t i = 0; i < all_rows().size(); ++i) {
+    const std::string_view setting = all_options()[i].setting;
+    if (!setting.empty()) at_path(json, setting) = all_rows()[i].encode(shown);
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 QuantizeOptions read_settings(const std::string& path) {
   {
     const auto file = MappedFile::open(path);
-    if (is_json(file->bytes())) {
+    if (options::is_json(file->bytes())) {
       const auto bytes = file->bytes();
-      return parse_settings({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+      return options::parse_settings({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                                     path);
     }
   }
   const Model model = load(path);
   for (const auto& [key, value] : model.metadata) {
-    if (key == kSettingsKey) return parse_settings(value, format("{}: {}", path, key));
+    if (key == kSettingsKey) return options::parse_settings(value, format("{}: {}", path, key));
   }
   fail(ErrorKind::BadConfig,
        "{} holds no settings: it takes a report of `quench quantize --json`, or a model that "

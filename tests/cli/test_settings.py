@@ -109,7 +109,10 @@ class SettingsTest(harness.CliTest):
                 "--type": made["type"], "--bits": weight["bits"],
                 "--init-scale": weight["init_scale"], "--target-cosine": weight["cosine_target"],
                 "--strategy": made["dynamic"]["quant_strategy"],
-                "--bias-correction": made["correction"]}
+                "--bias-correction": made["correction"], "--equalize": made["equalization"],
+                "--format": "qoperator" if made["qoperator"] else "qdq",
+                "--color": made["data"]["image"]["color"],
+                "--resize-method": made["data"]["image"]["method"]}
         for flag, value in held.items():
             self.assertEqual(shown[flag], str(value), flag)
         unchecked = set(shown) - set(held) - {"--activation-bits", "--weight-bits"}

@@ -1,88 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantisation settings from converter_lite's INI files.
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
-#include "base/format.h"
 #include "compat/converter_lite/config_keys.h"
 #include "compat/converter_lite/config_notes.h"
-#include "data/data_section.h"
+#include "compat/converter_lite/config_words.h"
+#include "options/values.h"
 #include "quench/converter_lite.h"
 
 namespace quench {
 namespace compat {
 namespace {
 
-using Names = std::vector<std::string>;
+using options::Words;
 
 /// converter_lite's own: convolutions with no more channels keep their weights in float.
 constexpr std::int64_t kMinWeightChannel = 16;
+/// Its whole numbers end here.
+constexpr double kMostWhole = 65535;
 
-/// Node names between commas; blanks around a name are no part of it.
-Names split_names(std::string_view text) {
-  Names names;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view part = text.substr(0, comma);
-    const std::size_t first = part.find_first_not_of(" \t");
-    if (first != std::string_view::npos) {
-      names.emplace_back(part.substr(first, part.find_last_not_of(" \t") + 1 - first));
-    }
-    text.remove_prefix(std::min(comma + 1, text.size()));
+/// Names between commas; blanks around a name are no part of it.
+std::string without_blanks(std::string_view text) {
+  Words names = split_names(text);
+  for (std::string& name : names) {
+    const std::size_t first = std::min(name.find_first_not_of(" \t"), name.size());
+    name = name.substr(first, name.find_last_not_of(" \t") + 1 - first);
   }
-  return names;
+  std::erase(names, "");
+  return options::Value<Words>::print(names);
 }
 
-/// Lays the file over the options, one section after the other.
+/// Lays the file over the options.
 class ConfigReader {
  public:
   ConfigReader(IniFile& file, QuantizeOptions& options) : file_(file), options_(options) {}
 
   void read() {
     for (const IniSection& section : file_.sections()) check_section(file_, section);
-    if (const IniSection* own = file_.find("quench_param")) read_own(*own);
-    if (const IniSection* common = file_.find("common_quant_param")) read_common(*common);
-    if (const IniSection* full = file_.find("full_quant_param")) read_full(*full);
-    if (const IniSection* weight = file_.find("weight_quant_param")) read_weight(*weight);
-    if (const IniSection* mixed = file_.find("mixed_bit_weight_quant_param")) read_mixed(*mixed);
-    if (const IniSection* dynamic = file_.find("dynamic_quant_param")) read_dynamic(*dynamic);
-    if (const IniSection* transform = file_.find("transform_quant_param")) {
-      if (const IniEntry* mode = transform->find("export_precision_mode")) {
-        (void)file_.to_choice(*mode, Names{"QUANT", "FLOAT32"});
-      }
+    if (const IniSection* own = file_.find("quench_param")) {
+      if (const IniEntry* entry = own->find("settings_file")) read_settings_of(*entry);
     }
-    if (const IniSection* data = file_.find(data::kDataSection)) read_data(*data);
+    for (const Option& option : all_options()) {
+      if (!option.ini.starts_with(kDataSection)) read_option(option);
+    }
+    if (const IniSection* common = file_.find("common_quant_param")) finish_common(*common);
+    if (const IniSection* weight = file_.find("weight_quant_param")) {
+      const IniEntry* strategy = weight->find("quant_strategy");
+      if (strategy != nullptr && strategy->value == "MAX_MIN") options_.weight.observer = "min_max";
+    }
+    if (const IniSection* data = file_.find(kDataSection)) read_samples(*data);
     set_default_method();
     note_what_has_no_effect(file_, options_);
   }
 
- private:
-  /// The functions below set a field where the section has the key, rightly.
-  void set(const IniSection& section, std::string_view key, bool& field) const {
-    if (const IniEntry* entry = section.find(key)) field = file_.to_bool(*entry).value_or(field);
-  }
-  template <typename Number>
-  void set(const IniSection& section, std::string_view key, Number& field, const Range& range) {
-    if (const IniEntry* entry = section.find(key)) {
-      field = static_cast<Number>(file_
-                                      .to_int(*entry, static_cast<std::int64_t>(range.min),
-                                              static_cast<std::int64_t>(range.max))
-                                      .value_or(field));
+  /// The section that says which samples there are replaces what is known of them.
+  void read_data(const IniSection& section) {
+    options_.data = {};
+    // converter_lite leaves OpenCV's order unless told otherwise, and normalises before it resizes;
+    // the models that it calibrates are NHWC, and so are their raw tensors.
+    options_.data.image.color = ColorOrder::Bgr;
+    options_.data.image.normalize = NormalizeOrder::First;
+    for (const Option& option : all_options()) {
+      if (option.ini.starts_with(kDataSection)) read_option(option);
     }
-  }
-  /// The place of the key's value among the words; nothing where it is left out or wrong.
-  std::optional<std::size_t> choice(const IniSection& section, std::string_view key,
-                                    const Names& words) const {
-    const IniEntry* entry = section.find(key);
-    return entry == nullptr ? std::nullopt : file_.to_choice(*entry, words);
+    if (options_.data.kind == DataKind::Bin) options_.data.bin_layout = BinLayout::Nhwc;
+    const IniEntry* method = section.find("resize_method");
+    if (method != nullptr && section.find("resize_width") == nullptr &&
+        section.find("resize_height") == nullptr) {
+      file_.complain(method->line, "resize_method needs resize_width and resize_height");
+    }
   }
 
-  void read_own(const IniSection& section) {
-    if (const IniEntry* entry = section.find("settings_file")) read_settings_of(*entry);
-    if (const auto layout = choice(section, "bin_format", {"NCHW", "NHWC"})) {
-      options_.data.bin_layout = *layout == 0 ? BinLayout::Input : BinLayout::Nhwc;
+ private:
+  /// Sets an option where the file has its key, rightly.
+  void read_option(const Option& option) {
+    const IniPlace place = ini_place(option);
+    const IniSection* section = file_.find(place.section);
+    if (option.alias || section == nullptr) return;
+    if (place.keys.size() > 1) return read_size(option, *section, place);
+    const IniEntry* entry = section->find(place.keys.front());
+    if (entry == nullptr) return;
+    const std::optional<std::string> word = word_of(option, *entry);
+    if (!word) return;
+    try {
+      set_option(options_, option.name, {*word});
+    } catch (const Error&) {
+      file_.complain(entry->line, format("{} must be {}, got '{}'", entry->key,
+                                         option_takes(option), entry->value));
     }
+  }
+
+  /// The value in our own words; nothing where it is wrong, which was noted.
+  std::optional<std::string> word_of(const Option& option, const IniEntry& entry) {
+    if (const ValueWords& words = value_words(option.ini); !words.empty()) {
+      Words theirs;
+      for (const auto& pair : words) theirs.push_back(pair.first);
+      const auto at = file_.to_choice(entry, theirs);
+      return at ? std::optional(words[*at].second) : std::nullopt;
+    }
+    if (option.kind == OptionKind::Switch) {
+      const auto on = file_.to_bool(entry);
+      return on ? std::optional(options::Value<bool>::print(*on)) : std::nullopt;
+    }
+    if (option.kind == OptionKind::Whole) {
+      const auto number =
+          file_.to_int(entry, static_cast<std::int64_t>(option.least),
+                       static_cast<std::int64_t>(std::min(option.most, kMostWhole)));
+      return number ? std::optional(std::to_string(*number)) : std::nullopt;
+    }
+    if (option.kind == OptionKind::Numbers) {
+      const auto numbers = file_.to_numbers(entry);
+      return numbers ? std::optional(format("{}", fmt::join(*numbers, ","))) : std::nullopt;
+    }
+    return option.kind == OptionKind::List ? without_blanks(entry.value) : entry.value;
+  }
+
+  void read_size(const Option& option, const IniSection& section, const IniPlace& place) {
+    const IniEntry* width = section.find(place.keys.front());
+    const IniEntry* height = section.find(place.keys.back());
+    if (width == nullptr && height == nullptr) return;
+    if (width == nullptr || height == nullptr) {
+      const IniEntry* given = width != nullptr ? width : height;
+      file_.complain(given->line, format("{} alone is not enough; give {}", given->key,
+                                         fmt::join(place.keys, " and ")));
+      return;
+    }
+    const auto most = static_cast<std::int64_t>(kMostWhole);
+    const auto w = file_.to_int(*width, 1, most);
+    const auto h = file_.to_int(*height, 1, most);
+    if (w && h) set_option(options_, option.name, {format("{},{}", *w, *h)});
   }
 
   /// Settings of ours under the keys of converter_lite; a relative path starts at this file.
@@ -94,40 +141,21 @@ class ConfigReader {
     options_.notes = std::move(notes);
   }
 
-  void read_common(const IniSection& section) {
-    read_type(section);
-    set(section, "bit_num", options_.weight.bits, {0, 16});
-    set(section, "min_quant_weight_size", options_.min_quant_weight_size, {0, 65535});
-    if (options_.type == QuantType::Weight) options_.min_quant_weight_channel = kMinWeightChannel;
-    set(section, "min_quant_weight_channel", options_.min_quant_weight_channel, {0, 65535});
-    if (const IniEntry* skip = section.find("skip_quant_node")) {
-      options_.config.skip_quant_node = split_names(skip->value);
+  void finish_common(const IniSection& section) {
+    if (options_.type == QuantType::Weight && section.find("min_quant_weight_channel") == nullptr) {
+      options_.min_quant_weight_channel = kMinWeightChannel;
     }
-    if (const IniEntry* path = section.find("debug_info_save_path")) {
-      options_.debug_info_save_path = path->value;
+    const IniEntry* encode = section.find("enable_encode");
+    if (encode != nullptr && options_.type == QuantType::Weight) {
+      options_.notes_unless_packed.push_back(format(
+          "{}:{}: enable_encode has no effect on an ONNX file, which stores integers plainly; a "
+          "result that ends in .qnch is encoded",
+          file_.path(), encode->line));
     }
-    set(section, "enable_encode", options_.weight.enable_encode);
-    note_encoding(section.find("enable_encode"));
-    check_bits(section);
+    check_bits(section, encode);
   }
 
-  void note_encoding(const IniEntry* entry) {
-    if (entry == nullptr || options_.type != QuantType::Weight) return;
-    options_.notes_unless_packed.push_back(format(
-        "{}:{}: enable_encode has no effect on an ONNX file, which stores integers plainly; a "
-        "result that ends in .qnch is encoded",
-        file_.path(), entry->line));
-  }
-
-  void read_type(const IniSection& section) {
-    constexpr std::array kTypes = {QuantType::Full, QuantType::Weight, QuantType::Dynamic};
-    if (const auto type =
-            choice(section, "quant_type", {"FULL_QUANT", "WEIGHT_QUANT", "DYNAMIC_QUANT"})) {
-      options_.type = kTypes[*type];
-    }
-  }
-
-  void check_bits(const IniSection& section) {
+  void check_bits(const IniSection& section, const IniEntry* encode) {
     const int bits = options_.weight.bits;
     const IniEntry* entry = section.find("bit_num");
     const bool fixed = options_.type == QuantType::Full || options_.type == QuantType::Dynamic;
@@ -137,7 +165,6 @@ class ConfigReader {
           format("bit_num must be 8 for {}, got {}",
                  options_.type == QuantType::Full ? "FULL_QUANT" : "DYNAMIC_QUANT", bits));
     }
-    const IniEntry* encode = section.find("enable_encode");
     if (encode != nullptr && options_.type == QuantType::Weight && !options_.weight.enable_encode &&
         bits != 8 && bits != 16) {
       file_.complain(encode->line,
@@ -146,76 +173,10 @@ class ConfigReader {
     }
   }
 
-  void read_full(const IniSection& section) {
-    if (const auto method = choice(section, "activation_quant_method",
-                                   {"MAX_MIN", "KL", "REMOVAL_OUTLIER", "RemovalOutlier"})) {
-      constexpr std::array kObservers = {"min_max", "KL", "removal_outlier", "removal_outlier"};
-      options_.config.global.activation_observer = kObservers[*method];
-    }
-    set(section, "bias_correction", options_.bias_correction);
-    if (const IniEntry* channels = section.find("per_channel")) {
-      options_.config.global.per_channel = file_.to_bool(*channels);
-    }
-    if (const IniEntry* device = section.find("target_device")) read_device(*device);
-    if (const IniEntry* alpha = section.find("smooth_alpha")) (void)file_.to_number(*alpha);
-    for (const char* key : {"enable_smooth_shift", "enable_all_ops"}) {
-      bool ignored = false;
-      set(section, key, ignored);
-    }
-  }
-
-  void read_device(const IniEntry& entry) {
-    static const Names devices = {"NVGPU", "DSP", "ASCEND", "KIRIN"};
-    constexpr std::array kTargets = {"tensorrt", "dsp", "ascend", "generic"};
-    const auto index = file_.to_choice(entry, devices);
-    if (!index) return;
-    options_.config.target = kTargets[*index];
-    if (devices[*index] == "KIRIN") note(entry, "there is no such target; 'generic' is used");
-  }
-
-  void read_weight(const IniSection& section) {
-    WeightQuantOptions& weight = options_.weight;
-    if (choice(section, "dequant_strategy", {"ON_THE_FLY"})) {
-      weight.dequant_strategy = DequantStrategy::OnTheFly;
-    }
-    set(section, "per_channel", weight.per_channel);
-    set(section, "bias_correction", weight.bias_correction);
-    if (const auto strategy = choice(section, "quant_strategy", {"MAX_MIN", "GPTQ"})) {
-      weight.gptq = *strategy == 1;
-      if (!weight.gptq) weight.observer = "min_max";
-    }
-    set(section, "max_segments", weight.max_segments, {1, 65535});
-    bool ignored = false;
-    set(section, "update_mindir", ignored);
-  }
-
-  void read_mixed(const IniSection& section) {
-    WeightQuantOptions& weight = options_.weight;
-    if (const IniEntry* scale = section.find("init_scale")) {
-      const double value = file_.to_number(*scale).value_or(weight.init_scale);
-      if (value <= 0 || value >= 1) {
-        file_.complain(scale->line,
-                       format("init_scale must lie between 0 and 1, got '{}'", scale->value));
-      } else {
-        weight.init_scale = value;
-      }
-    }
-    set(section, "auto_tune", weight.auto_tune);
-    bool ignored = false;
-    set(section, "use_cv_data", ignored);
-    set(section, "max_iterations", weight.max_iterations, {40, 65535});
-  }
-
-  void read_dynamic(const IniSection& section) {
-    if (const auto strategy = choice(section, "quant_strategy", {"ALWC", "ACWL"})) {
-      options_.dynamic.quant_strategy = *strategy == 1 ? DynamicQuantOptions::Strategy::ACWL
-                                                       : DynamicQuantOptions::Strategy::ALWC;
-    }
-  }
-
-  void read_data(const IniSection& section) {
+  /// The layout of raw files that was said elsewhere counts; that of converter_lite is told.
+  void read_samples(const IniSection& section) {
     const BinLayout said = options_.data.bin_layout;
-    options_.data = data::read_section(file_, section);
+    read_data(section);
     const IniEntry* kind = section.find("input_type");
     if (said != BinLayout::Unsaid) {
       options_.data.bin_layout = said;
@@ -233,11 +194,6 @@ class ConfigReader {
     if (options_.type == QuantType::Full && !own_settings_ && !method) method = "min_max";
   }
 
-  void note(const IniEntry& entry, std::string_view why) {
-    options_.notes.push_back(
-        format("{}:{}: {} has no effect: {}", file_.path(), entry.line, entry.key, why));
-  }
-
   IniFile& file_;
   QuantizeOptions& options_;
   bool own_settings_ = false;  ///< the file goes with settings of ours
@@ -251,6 +207,21 @@ QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base) {
   compat::ConfigReader(file, base).read();
   file.check();
   return base;
+}
+
+DataOptions read_data_section(const std::string& ini_path) {
+  IniFile file = IniFile::read(ini_path);
+  const IniSection* section = file.find(compat::kDataSection);
+  QuantizeOptions options;
+  if (section != nullptr) {
+    compat::check_section(file, *section);
+    compat::ConfigReader(file, options).read_data(*section);
+  }
+  file.check();
+  if (section == nullptr) {
+    fail(ErrorKind::BadConfig, "{}: there is no section [{}]", ini_path, compat::kDataSection);
+  }
+  return options.data;
 }
 
 }  // namespace quench

@@ -2,8 +2,12 @@
 // The sections and keys that converter_lite's INI files may have.
 #include "compat/converter_lite/config_keys.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/nearest.h"
+#include "compat/converter_lite/config_notes.h"
+#include "compat/converter_lite/config_words.h"
 
 namespace quench::compat {
 namespace {
@@ -47,22 +51,9 @@ const Names& ascend_keys() {
   return keys;
 }
 
-const std::vector<KnownSection>& known_sections() {
+/// Sections of other parts of converter_lite.
+const std::vector<KnownSection>& other_sections() {
   static const std::vector<KnownSection> sections = {
-      {"common_quant_param",
-       {"quant_type", "bit_num", "min_quant_weight_size", "min_quant_weight_channel",
-        "skip_quant_node", "debug_info_save_path", "enable_encode", "workspace"}},
-      {"full_quant_param",
-       {"activation_quant_method", "bias_correction", "per_channel", "target_device",
-        "smooth_alpha", "enable_smooth_shift", "enable_all_ops"}},
-      {"data_preprocess_param", {}},
-      {"weight_quant_param",
-       {"dequant_strategy", "per_channel", "bias_correction", "quant_strategy", "max_segments",
-        "update_mindir"}},
-      {"mixed_bit_weight_quant_param",
-       {"init_scale", "auto_tune", "use_cv_data", "max_iterations", "workspace"}},
-      {"dynamic_quant_param", {"quant_strategy"}},
-      {"transform_quant_param", {"export_precision_mode"}},
       {"ascend_context", ascend_keys()},
       {"acl_option_cfg_param", ascend_keys()},
       {"cpu_option_cfg_param", {"architecture", "instruction"}},
@@ -82,8 +73,32 @@ const std::vector<KnownSection>& known_sections() {
       {"ge_session_options", {}},
       {"ge_graph_options", {}},
       {"graph_kernel_param", {}},
-      {"quench_param", {"settings_file", "bin_format"}},
   };
+  return sections;
+}
+
+/// Sections that say how to quantise: the keys of options, and those that change nothing here.
+std::vector<KnownSection> quantisation_sections() {
+  std::vector<KnownSection> sections = {{"quench_param", {"settings_file"}}};
+  const auto add = [&](const std::string& section, const std::string& key) {
+    auto found = std::ranges::find(sections, section, &KnownSection::name);
+    if (found == sections.end()) found = sections.insert(found, {section, {}});
+    found->keys.push_back(key);
+  };
+  for (const Option& option : all_options()) {
+    const IniPlace place = ini_place(option);
+    for (const std::string& key : place.keys) add(place.section, key);
+  }
+  for (const IdleKey& idle : idle_keys()) add(idle.section, idle.key);
+  return sections;
+}
+
+const std::vector<KnownSection>& known_sections() {
+  static const std::vector<KnownSection> sections = [] {
+    std::vector<KnownSection> all = quantisation_sections();
+    all.insert(all.end(), other_sections().begin(), other_sections().end());
+    return all;
+  }();
   return sections;
 }
 

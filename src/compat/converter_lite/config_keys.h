@@ -6,8 +6,9 @@
 
 namespace quench::compat {
 
-/// Complains of a section or key that is not known, with the nearest name. [data_preprocess_param]
-/// is left to the data room.
+inline constexpr const char* kDataSection = "data_preprocess_param";
+
+/// Complains of a section or key that is not known, with the nearest name.
 void check_section(IniFile& file, const IniSection& section);
 
 }  // namespace quench::compat

@@ -10,21 +10,13 @@
 namespace quench::compat {
 namespace {
 
-using Condition = bool (*)(const QuantizeOptions& options, const std::string& value);
-
 bool always(const QuantizeOptions& /*options*/, const std::string& /*value*/) { return true; }
 bool is_true(const std::string& value) {
   return value.size() == 4 && (value[0] == 't' || value[0] == 'T');
 }
 bool is_weight(const QuantizeOptions& options) { return options.type == QuantType::Weight; }
 
-/// A key that changes nothing, or nothing under a condition.
-struct IdleKey {
-  const char* section;
-  const char* key;
-  Condition when;
-  const char* why;
-};
+}  // namespace
 
 const std::vector<IdleKey>& idle_keys() {
   static const char* const kFiles = "no temporary files are written";
@@ -39,14 +31,16 @@ const std::vector<IdleKey>& idle_keys() {
          return is_true(value) && !find_target(options.config.target).per_channel;
        },
        "the target has one scale for each weight"},
-      {"full_quant_param", "smooth_alpha", always, kSmooth},
-      {"full_quant_param", "enable_smooth_shift", always, kSmooth},
+      {"full_quant_param", "smooth_alpha", always, kSmooth, OptionKind::Number},
+      {"full_quant_param", "enable_smooth_shift", always, kSmooth, OptionKind::Switch},
       {"full_quant_param", "enable_all_ops", always,
-       "all that the target runs on integers is quantised"},
+       "all that the target runs on integers is quantised", OptionKind::Switch},
+      {"full_quant_param", "target_device",
+       [](const QuantizeOptions&, const std::string& value) { return value == "KIRIN"; },
+       "there is no such target; 'generic' is used"},
       {"weight_quant_param", "dequant_strategy", always,
        "a file does not say when its weights become float; `quench run --dequant on-the-fly` does, "
-       "and "
-       "so do `eval` and `bench`"},
+       "and so do `eval` and `bench`"},
       {"weight_quant_param", "max_segments",
        [](const QuantizeOptions& options, const std::string&) {
          return options.weight.max_segments != 1;
@@ -57,15 +51,18 @@ const std::vector<IdleKey>& idle_keys() {
          return is_true(value) && options.weight.bits >= 8;
        },
        "with 8 bits and more the means of weights are kept without it"},
-      {"weight_quant_param", "update_mindir", always, "no MindIR file is written"},
+      {"weight_quant_param", "update_mindir", always, "no MindIR file is written",
+       OptionKind::Switch},
       {"mixed_bit_weight_quant_param", "use_cv_data", always,
-       "there are no built-in images; give calibrate_path"},
+       "there are no built-in images; give calibrate_path", OptionKind::Switch},
       {"mixed_bit_weight_quant_param", "workspace", always, kFiles},
       {"transform_quant_param", "export_precision_mode", always,
-       "scales that a model brings along are kept"},
+       "scales that a model brings along are kept", OptionKind::Word},
   };
   return keys;
 }
+
+namespace {
 
 /// Why a section as a whole changes nothing, or "".
 std::string idle_section(const std::string& name, const QuantizeOptions& options) {
@@ -114,6 +111,14 @@ const std::vector<RefusedKey>& refused_keys() {
   return keys;
 }
 
+/// Complains of a value that converter_lite would not take either.
+void check_value(IniFile& file, const IdleKey& idle, const IniEntry& entry) {
+  static const std::vector<std::string> precisions = {"QUANT", "FLOAT32"};
+  if (idle.kind == OptionKind::Switch) (void)file.to_bool(entry);
+  if (idle.kind == OptionKind::Number) (void)file.to_number(entry);
+  if (idle.kind == OptionKind::Word) (void)file.to_choice(entry, precisions);
+}
+
 void refuse_keys(IniFile& file, const IniSection& section) {
   for (const RefusedKey& refused : refused_keys()) {
     const IniEntry* entry = section.find(refused.key);
@@ -135,6 +140,10 @@ void note_what_has_no_effect(IniFile& file, QuantizeOptions& options) {
   for (const IniSection& section : file.sections()) {
     if (section.name == "ascend_context" || section.name == "acl_option_cfg_param") {
       refuse_keys(file, section);
+    }
+    for (const IdleKey& idle : idle_keys()) {
+      const IniEntry* entry = idle.section == section.name ? section.find(idle.key) : nullptr;
+      if (entry != nullptr) check_value(file, idle, *entry);
     }
     if (const std::string why = idle_section(section.name, options); !why.empty()) {
       note(section.line, why);

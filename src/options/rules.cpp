@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // --rule: a rule of the quantisation's configuration in one word.
-#include "cli/rules.h"
-
-#include <fmt/format.h>
-
 #include <charconv>
 
-#include "cli/parse.h"
-#include "quench/error.h"
-#include "quench/nearest.h"
+#include "base/nearest.h"
+#include "options/row.h"
 
-namespace quench::cli {
+namespace quench::options {
 namespace {
 
-using Names = std::vector<std::string>;
-
 [[noreturn]] void refuse(const std::string& text, const std::string& why) {
-  throw Error(ErrorKind::Usage,
-              fmt::format("--rule '{}': {}; as in 'name:conv*:activation_observer=KL,bits=8', "
-                          "'type:MatMul:skip', 'global:per_channel=false'",
-                          text, why));
+  fail(ErrorKind::Usage,
+       "--rule '{}': {}; as in 'name:conv*:activation_observer=KL,bits=8', "
+       "'type:MatMul:skip', 'global:per_channel=false'",
+       text, why);
 }
 
 int bits_of(const std::string& text, const std::string& value) {
@@ -27,20 +20,20 @@ int bits_of(const std::string& text, const std::string& value) {
   const char* end = value.data() + value.size();
   const auto [stop, error] = std::from_chars(value.data(), end, bits);
   if (error != std::errc() || stop != end || bits < 2 || bits > 16) {
-    refuse(text, fmt::format("bits take 2 to 16, got '{}'", value));
+    refuse(text, format("bits take 2 to 16, got '{}'", value));
   }
   return bits;
 }
 
 bool truth_of(const std::string& text, const std::string& key, const std::string& value) {
   if (value == "true") return true;
-  if (value != "false") refuse(text, fmt::format("{} takes true or false, got '{}'", key, value));
+  if (value != "false") refuse(text, format("{} takes true or false, got '{}'", key, value));
   return false;
 }
 
 void set(QuantRule& rule, const std::string& text, const std::string& key,
          const std::string& value) {
-  static const Names keys = {"activation_observer",
+  static const Words keys = {"activation_observer",
                              "weight_observer",
                              "activation_bits",
                              "weight_bits",
@@ -62,20 +55,20 @@ void set(QuantRule& rule, const std::string& text, const std::string& key,
   } else if (key == "skip") {
     rule.skip = truth_of(text, key, value);
   } else {
-    refuse(text, fmt::format("there is no setting '{}'{}", key, did_you_mean(key, keys)));
+    refuse(text, format("there is no setting '{}'{}", key, did_you_mean(key, keys)));
   }
 }
 
 QuantRule parse_settings(const std::string& text, const std::string& settings) {
   QuantRule rule;
-  const Names items = split_list({settings});
+  const Words items = split_names(settings);
   if (items.empty()) refuse(text, "it sets nothing");
   for (const std::string& item : items) {
     const std::size_t equals = item.find('=');
     const std::string value = equals == std::string::npos ? "true" : item.substr(equals + 1);
     const std::string key = item.substr(0, equals);
     if (equals == std::string::npos && key != "skip") {
-      refuse(text, fmt::format("'{}' is not KEY=VALUE", item));
+      refuse(text, format("'{}' is not KEY=VALUE", item));
     }
     set(rule, text, key, value);
   }
@@ -85,9 +78,9 @@ QuantRule parse_settings(const std::string& text, const std::string& settings) {
 }  // namespace
 
 void add_rule(const std::string& text, QuantConfig& config) {
-  static const Names scopes = {"layer", "name", "type", "global"};
+  static const Words scopes = {"layer", "name", "type", "global"};
   const std::size_t first = text.find(':');
-  // Names may hold ':' themselves: the settings begin behind the last one.
+  // Words may hold ':' themselves: the settings begin behind the last one.
   const std::size_t last = text.rfind(':');
   if (first == std::string::npos) refuse(text, "it has no ':'");
   const std::string scope = text.substr(0, first);
@@ -106,9 +99,9 @@ void add_rule(const std::string& text, QuantConfig& config) {
   } else if (scope == "type") {
     config.by_type[name] = rule;
   } else {
-    refuse(text, fmt::format("'{}' is none of layer, name, type, global{}", scope,
-                             did_you_mean(scope, scopes)));
+    refuse(text, format("'{}' is none of layer, name, type, global{}", scope,
+                        did_you_mean(scope, scopes)));
   }
 }
 
-}  // namespace quench::cli
+}  // namespace quench::options

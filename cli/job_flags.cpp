@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags of every command that quantises, and the options that they and their files make.
+#include "cli/job_flags.h"
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "quench/converter_lite.h"
+
+namespace quench::cli {
+
+void add_job_flags(CLI::App& app, JobFlags& flags, unsigned job, const QuantizeOptions& defaults) {
+  app.add_option("model", flags.model, "Model file")->required()->type_name("MODEL");
+  CLI::Option* config =
+      app.add_option("--config", flags.config, "INI file of converter_lite; flags override it");
+  config->type_name("INI");
+  app.add_option("--settings", flags.settings,
+                 "Settings of an earlier run: its --json report, or the model that it wrote; flags "
+                 "override them")
+      ->excludes(config)
+      ->type_name("FILE");
+  app.add_option("--data-config", flags.data_config,
+                 "INI file with a [data_preprocess_param] section; flags override it")
+      ->type_name("INI");
+  add_common_flags(app, flags.common, Work::Runs);
+  flags.options.add(app, job, defaults);
+}
+
+QuantizeOptions options_of(const JobFlags& flags, const QuantizeOptions& defaults) {
+  QuantizeOptions options = defaults;
+  if (!flags.settings.empty()) options = read_settings(flags.settings);
+  if (!flags.config.empty()) options = read_config(flags.config, std::move(options));
+  if (!flags.data_config.empty()) options.data = read_data_section(flags.data_config);
+  flags.options.apply(options);
+  return options;
+}
+
+void reads_configuration(Outputs& outputs, const JobFlags& flags) {
+  for (const std::string& path : {flags.config, flags.settings, flags.data_config}) {
+    outputs.reads(path, "the settings");
+  }
+}
+
+}  // namespace quench::cli
