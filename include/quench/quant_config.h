@@ -14,6 +14,10 @@
 
 namespace quench {
 
+namespace ops {
+enum class IntegerForm : std::uint8_t;  // Convolution, Product, LookupTable...: ops/facts.h
+}
+
 /// Observers of the user's own, by name: the range of an activation from what was seen of it.
 /// A name that one of ours has stands for the user's.
 using CustomObservers =
@@ -56,10 +60,12 @@ class QuantConfig {
   QuantRule rule_for(const std::string& node_name, const std::string& op_type) const;
 };
 
-/// How a runtime runs an operator.
+/// How a runtime runs an operator, or all operators of one integer form that have no row of their
+/// own.
 struct TargetOp {
   NodePlan::Kind kind = NodePlan::Kind::Float;
-  std::string_view op_type;
+  std::string_view op_type;  ///< "": those of `form`
+  ops::IntegerForm form{};
   std::string_view reason;    ///< for Float: why
   bool float_output = false;  ///< for Integer: its result may stay float
 };

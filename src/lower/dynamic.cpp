@@ -3,6 +3,7 @@
 #include "lower/dynamic.h"
 
 #include "base/format.h"
+#include "ops/facts.h"
 
 namespace quench::lower {
 namespace {
@@ -33,7 +34,7 @@ std::string refuse_gemm(const Graph& graph, const Node& node) {
 std::string refuse_dynamic(const Graph& graph, const plan::WeightSite& site) {
   const Node& node = graph.nodes[static_cast<std::size_t>(site.node)];
   const Tensor& weight = *graph.constant(site.value);
-  if (!is_gemm(node) && node.op_type != "MatMul") {
+  if (ops::facts(node).weight != ops::WeightKind::Matrix) {
     return "dynamic quantisation is for matrix products and embeddings";
   }
   if (site.input != 1) return "its weight stands on the left";

@@ -36,15 +36,15 @@ std::optional<SumOrder> order_of(const Node& node, const Tensor& weight) {
   if (shape.size() < 2 || weight.size() == 0) return std::nullopt;
   const auto size = static_cast<std::size_t>(weight.size());
   const auto dim = [&](std::size_t i) { return static_cast<std::size_t>(shape[i]); };
-  if (node.op_type == "Conv") {
-    const bool depthwise = shape[1] == 1 && node.get_int("group", 1) == shape[0];
+  const auto layout = ops::weight_layout(node, 1, shape);
+  const ops::WeightKind kind = ops::facts(node).weight;
+  if (layout && kind == ops::WeightKind::Convolution) {
+    const bool depthwise = shape[1] == 1 && layout->groups == shape[0];
     if (depthwise) return std::nullopt;  // its kernel has 32-bit sums
     return SumOrder{.sums = dim(0), .length = size / dim(0), .inner = dim(1)};
   }
-  if (node.op_type == "Gemm" && node.get_int("transB", 0) != 0) {
-    return SumOrder{.sums = dim(0), .length = dim(1)};
-  }
-  if (node.op_type != "Gemm" && node.op_type != "MatMul") return std::nullopt;
+  if (!layout || kind != ops::WeightKind::Matrix) return std::nullopt;
+  if (layout->channel_axis == 0) return SumOrder{.sums = dim(0), .length = dim(1)};
   const std::size_t length = dim(shape.size() - 2);
   return SumOrder{.sums = size / length, .length = length, .columns = dim(shape.size() - 1)};
 }

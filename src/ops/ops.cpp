@@ -10,7 +10,7 @@ namespace quench::ops {
 
 // Several operators share a rule, so some are declared more than once.
 // NOLINTBEGIN(readability-redundant-declaration)
-#define QUENCH_OP(domain, name, since, min_inputs, max_inputs, rule) void rule(InferContext&);
+#define QUENCH_OP(domain, name, since, min_inputs, max_inputs, rule, ...) void rule(InferContext&);
 #include "ops/ops.inc"
 #undef QUENCH_OP
 // NOLINTEND(readability-redundant-declaration)
@@ -18,8 +18,8 @@ namespace quench::ops {
 namespace {
 
 constexpr auto kOps = std::to_array<OpInfo>({
-#define QUENCH_OP(domain, name, since, min_inputs, max_inputs, rule) \
-  {domain, #name, since, min_inputs, max_inputs, rule},
+#define QUENCH_OP(domain, name, since, min_inputs, max_inputs, rule, ...) \
+  {domain, #name, since, min_inputs, max_inputs, rule, {__VA_ARGS__}},
 #include "ops/ops.inc"
 #undef QUENCH_OP
 });
@@ -39,7 +39,14 @@ const OpInfo* look_up(const Index& index, std::string_view name) {
   return found == index.end() ? nullptr : found->second;
 }
 
+/// What a test has added; null: nothing.
+const OpInfo* g_extra = nullptr;  // NOLINT: set by the one test that adds an operator
+
 }  // namespace
+
+ExtraOp::ExtraOp(OpInfo row) : row_(row), before_(g_extra) { g_extra = &row_; }
+
+ExtraOp::~ExtraOp() { g_extra = before_; }
 
 int max_outputs(const OpInfo& op) {
   constexpr int kAny = -1;
@@ -68,11 +75,18 @@ int max_outputs(const OpInfo& op) {
 std::span<const OpInfo> all_ops() noexcept { return kOps; }
 
 const OpInfo* find_op(std::string_view domain, std::string_view name) {
+  if (g_extra != nullptr && domain == g_extra->domain && name == g_extra->name) return g_extra;
   static const Index kOnnx = make_index("");
   static const Index kMicrosoft = make_index("com.microsoft");
   if (domain.empty() || domain == "ai.onnx") return look_up(kOnnx, name);
   if (domain == "com.microsoft") return look_up(kMicrosoft, name);
   return nullptr;
+}
+
+const OpFacts& facts(const Node& node) {
+  static constexpr OpFacts kUnknown;
+  const OpInfo* op = find_op(node.domain, node.op_type);
+  return op == nullptr ? kUnknown : op->facts;
 }
 
 }  // namespace quench::ops

@@ -8,18 +8,16 @@ namespace quench {
 namespace {
 
 bool has_weight(const Graph& graph, const Node& node) {
-  const bool layer = node.op_type == "Conv" || node.op_type == "ConvTranspose" ||
-                     node.op_type == "Gemm" || node.op_type == "MatMul";
-  return layer && node.inputs.size() > 1 && node.inputs[1] != kNoValue &&
+  return ops::is_layer(node) && node.inputs.size() > 1 && node.inputs[1] != kNoValue &&
          graph[node.inputs[1]].constant.has_value();
 }
 
 bool is_small(const Graph& graph, const Node& node, const QuantizeOptions& options) {
   const Tensor& weight = *graph[node.inputs[1]].constant;
   if (weight.size() <= options.min_quant_weight_size) return true;
-  const bool convolution = node.op_type == "Conv" || node.op_type == "ConvTranspose";
-  const std::int64_t channels = convolution ? plan::num_channels(node, weight) : -1;
-  return channels >= 0 && channels <= options.min_quant_weight_channel;
+  const auto layout = ops::weight_layout(node, 1, weight.shape());
+  return ops::is_convolution(node) && layout && layout->channels >= 0 &&
+         layout->channels <= options.min_quant_weight_channel;
 }
 
 }  // namespace

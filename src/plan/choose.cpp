@@ -46,8 +46,7 @@ class Chooser {
     if (maker < 0) return false;
     if (on_integers(maker)) return true;
     const Node& node = job_.node(maker);
-    if (node.op_type != "Relu" && node.op_type != "Clip") return false;
-    maker = job_.producer(node.input(0));
+    maker = node.input(0) == kNoValue ? -1 : job_.producer(node.input(0));
     return maker >= 0 && plan(maker).kind == NodePlan::Kind::Integer &&
            activation_behind(maker) == job_.producer(value);
   }
@@ -79,11 +78,14 @@ class Chooser {
                                [&](std::size_t i) { return from_integers(node.inputs[i]); });
   }
 
-  /// A product's float result plus a constant is one step in runtimes; on integers it would be two,
-  /// with a rounding between.
+  /// The float result of a product without bias plus a constant is one operation in runtimes; on
+  /// integers it would be two, with a rounding between.
   void keep_biases_in_float() {
     for (NodeId id = 0; id < count(); ++id) {
-      if (job_.node(id).op_type != "MatMul" || plan(id).kind != NodePlan::Kind::Integer) continue;
+      if (!is_layer(job_.node(id)) || ops::facts(job_.node(id)).bias >= 0 ||
+          plan(id).kind != NodePlan::Kind::Integer) {
+        continue;
+      }
       const NodeId add = job_.uses.only_consumer(job_.node(id).outputs[0]);
       if (add < 0 || job_.node(add).op_type != "Add") continue;
       const auto& inputs = job_.node(add).inputs;

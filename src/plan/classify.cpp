@@ -31,12 +31,14 @@ std::string refuse_inputs(const Job& job, const Node& node) {
 
 /// A bias must be a constant with one number a channel, or one for all.
 std::string refuse_bias(const Job& job, const Node& node, const Tensor& weight) {
-  const ValueId id = node.input(2);
+  const int input = ops::facts(node).bias;
+  const ValueId id = input < 0 ? kNoValue : node.input(static_cast<std::size_t>(input));
   if (id == kNoValue) return "";
   const Tensor* bias = job.graph.constant(id);
   if (bias == nullptr) return "its bias is computed";
   if (bias->dtype() != DType::Float32) return "its bias is not float32";
-  const std::int64_t channels = num_channels(node, weight);
+  const auto layout = ops::weight_layout(node, 1, weight.shape());
+  const std::int64_t channels = layout ? layout->channels : -1;
   const bool row = bias->rank() <= 1 || (bias->rank() == 2 && bias->shape()[0] == 1);
   if (row && (bias->size() == channels || bias->size() == 1)) return "";
   return "its bias is not one number a channel";
@@ -45,11 +47,11 @@ std::string refuse_bias(const Job& job, const Node& node, const Tensor& weight) 
 std::string refuse_layer(const Job& job, const Node& node) {
   const Tensor* weight = job.graph.constant(node.input(1));
   if (weight == nullptr) {
-    if (node.op_type == "MatMul") return "";
-    return "its weight is computed";
+    const bool either = ops::facts(node).weights == (ops::kInput0 | ops::kInput1);
+    return either ? "" : "its weight is computed";
   }
   if (weight->size() == 0) return "its weight is empty";
-  return node.op_type == "MatMul" ? "" : refuse_bias(job, node, *weight);
+  return refuse_bias(job, node, *weight);
 }
 
 std::string refuse_by_target(const Job& job, const Node& node) {
@@ -109,7 +111,7 @@ NodePlan classify(const Job& job, const Node& node) {
   }
   NodePlan result{.kind = op->kind};
   // Also where there is none yet: correcting errors may give it one.
-  result.quantize_bias = job.target.quantize_bias && is_layer(node) && node.op_type != "MatMul";
+  result.quantize_bias = job.target.quantize_bias && is_layer(node) && ops::facts(node).bias >= 0;
   return result;
 }
 

@@ -8,7 +8,9 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "ops/ops.h"
 #include "plan/facts.h"
+#include "plan/target.h"
 
 namespace quench {
 namespace plan {
@@ -132,7 +134,10 @@ void check_names(const Graph& graph, const QuantConfig& config) {
     if (!matched) expect_known("name pattern", pattern, names.nodes);
   }
   // A type that the target knows is no slip of the pen, even where this model has none.
-  for (const TargetOp& op : find_target(config.target).ops) names.types.emplace(op.op_type);
+  const TargetInfo& target = find_target(config.target);
+  for (const ops::OpInfo& op : ops::all_ops()) {
+    if (op.domain.empty() && find_op(target, op.name) != nullptr) names.types.emplace(op.name);
+  }
   for (const auto& [type, rule] : config.by_type) expect_known("operator type", type, names.types);
   for (const std::string& type : config.quantizable_op_type) {
     expect_known("operator type to quantise", type, names.types);

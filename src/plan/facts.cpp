@@ -3,23 +3,10 @@
 #include "plan/facts.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 namespace quench::plan {
 namespace {
-
-constexpr std::int64_t kClipWithInputs = 11;
-
-constexpr std::array kLayers = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
-/// Operators whose every input is data.
-constexpr std::array kAllInputs = {"Add", "Sub", "Mul", "Div",  "Concat",
-                                   "Sum", "Max", "Min", "PRelu"};
-
-template <std::size_t kSize>
-bool contains(const std::array<const char*, kSize>& list, std::string_view op) {
-  return std::ranges::find(list, op) != list.end();
-}
 
 std::optional<double> number(const Graph& graph, ValueId id) {
   const Tensor* tensor = graph.constant(id);
@@ -29,12 +16,9 @@ std::optional<double> number(const Graph& graph, ValueId id) {
 
 }  // namespace
 
-bool is_layer(const Node& node) { return node.domain.empty() && contains(kLayers, node.op_type); }
-
 std::vector<std::size_t> data_inputs(const Node& node) {
-  std::size_t count = 1;
-  if (is_layer(node)) count = 2;
-  if (contains(kAllInputs, node.op_type)) count = node.inputs.size();
+  std::size_t count = is_layer(node) ? 2 : 1;
+  if (ops::is(node, ops::kAllInputs)) count = node.inputs.size();
   std::vector<std::size_t> result;
   for (std::size_t i = 0; i < std::min(count, node.inputs.size()); ++i) {
     if (node.inputs[i] != kNoValue) result.push_back(i);
@@ -43,51 +27,21 @@ std::vector<std::size_t> data_inputs(const Node& node) {
 }
 
 int channel_axis(const Node& node, std::size_t input, const Tensor& weight) {
-  if (input != 1) return -1;
-  if (node.op_type == "Conv" && weight.rank() >= 3) return 0;
-  // One grid a column of the group: only without groups is that one a channel of the output.
-  if (node.op_type == "ConvTranspose" && weight.rank() >= 3 && node.get_int("group", 1) == 1) {
-    return 1;
-  }
-  if (node.op_type == "Gemm" && weight.rank() == 2) return node.get_int("transB", 0) != 0 ? 0 : 1;
-  if (node.op_type == "MatMul" && weight.rank() == 2) return 1;
-  return -1;
-}
-
-std::int64_t num_channels(const Node& node, const Tensor& weight) {
-  const Shape& shape = weight.shape();
-  if (node.op_type == "Conv" && shape.size() >= 3) return shape[0];
-  if (node.op_type == "ConvTranspose" && shape.size() >= 3) {
-    return shape[1] * node.get_int("group", 1);
-  }
-  if (node.op_type == "Gemm" && shape.size() == 2) {
-    return shape[node.get_int("transB", 0) != 0 ? 0 : 1];
-  }
-  if (node.op_type == "MatMul" && shape.size() >= 2) return shape.back();
-  return -1;
+  if (input != 1 || !is_layer(node)) return -1;
+  const auto layout = ops::weight_layout(node, input, weight.shape());
+  // Runtimes know no stacks of matrices with scales of their own.
+  const bool stacked = layout && layout->sum_axis >= 0 && weight.rank() > 2;
+  return !layout || layout->grouped_axis || stacked ? -1 : layout->channel_axis;
 }
 
 std::optional<Range> activation_bounds(const Graph& graph, const Node& node, std::int64_t opset) {
-  if (!node.domain.empty() || node.outputs.size() != 1) return std::nullopt;
-  Range bounds{.min = -std::numeric_limits<double>::infinity(),
-               .max = std::numeric_limits<double>::infinity()};
-  if (node.op_type == "Relu") {
-    bounds.min = 0;
-    return bounds;
-  }
-  if (node.op_type != "Clip") return std::nullopt;
-  if (opset < kClipWithInputs) {
-    if (node.find("min") != nullptr) bounds.min = static_cast<double>(node.get_float("min", 0));
-    if (node.find("max") != nullptr) bounds.max = static_cast<double>(node.get_float("max", 0));
-    return bounds;
-  }
-  for (const std::size_t i : {1U, 2U}) {
-    if (node.input(i) == kNoValue) continue;
-    const auto bound = number(graph, node.input(i));
-    if (!bound) return std::nullopt;
-    (i == 1 ? bounds.min : bounds.max) = *bound;
-  }
-  return bounds;
+  const ops::OpFacts& known = ops::facts(node);
+  if (known.bounds == nullptr || node.outputs.size() != 1) return std::nullopt;
+  const auto bounds = known.bounds(
+      {.node = node, .opset = opset, .number = [&](ValueId id) { return number(graph, id); }});
+  if (!bounds) return std::nullopt;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return Range{.min = bounds->min.value_or(-kInfinity), .max = bounds->max.value_or(kInfinity)};
 }
 
 HardSlope hard_slope(const Node& hard_sigmoid) {

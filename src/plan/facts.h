@@ -4,21 +4,19 @@
 
 #include <optional>
 
-#include "quench/model.h"
+#include "ops/facts.h"
 #include "quench/quant.h"
 
 namespace quench::plan {
 
-/// Conv, ConvTranspose, Gemm or MatMul: what quantisation is done for.
-bool is_layer(const Node& node);
+using ops::is_layer;
+
 /// The inputs that hold numbers to be quantised, not shapes, indices or biases; those left out by
 /// the node are not listed.
 std::vector<std::size_t> data_inputs(const Node& node);
-/// The axis of a layer's constant input whose indices may have a grid each; -1: none.
+/// The axis of a layer's constant input whose indices may have a scale each; -1: none.
 int channel_axis(const Node& node, std::size_t input, const Tensor& weight);
-/// The number of output channels of a layer with a constant weight; -1: unknown.
-std::int64_t num_channels(const Node& node, const Tensor& weight);
-/// The bounds that a Relu or a Clip with constant bounds enforces; nothing for other nodes.
+/// The bounds that a node clamps its input to; nothing for other nodes.
 std::optional<Range> activation_bounds(const Graph& graph, const Node& node, std::int64_t opset);
 /// HardSigmoid(x) = Clip(alpha x + beta, 0, 1).
 struct HardSlope {

@@ -4,24 +4,15 @@
 
 #include <deque>
 
+#include "ops/facts.h"
+
 namespace quench::plan {
 namespace {
 
-/// Each element of the result comes from one element of each input, or is ruled by one.
-constexpr std::string_view kOneByOne =
-    " Abs Add BatchNormalization Cast Ceil Clip Concat DepthToSpace Div Elu "
-    "Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gelu "
-    "HardSigmoid HardSwish Identity LeakyRelu Log LogSoftmax Max MaxPool "
-    "Min Mish Mul Neg PRelu Pad Pow Reciprocal ReduceMax ReduceMin Relu "
-    "Reshape Resize Round ScatterND Selu Sigmoid Sign Slice Softmax "
-    "Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Tanh Tile "
-    "TopK Transpose Unsqueeze Where ";
-
 /// How many layers a node counts for.
 int cost(const Node& node) {
-  const bool one_by_one =
-      node.domain.empty() && kOneByOne.find(" " + node.op_type + " ") != std::string_view::npos;
-  return one_by_one ? 0 : 1;
+  constexpr std::uint32_t kNone = ops::kPointwise | ops::kMoves | ops::kOneByOne;
+  return (ops::facts(node).is & kNone) != 0 ? 0 : 1;
 }
 
 }  // namespace

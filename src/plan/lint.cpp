@@ -146,7 +146,6 @@ class Linter {
   }
 
   std::string absorbed_by(const Node& node) const {
-    if (node.op_type != "Relu" && node.op_type != "Clip") return "";
     const Node* host = producer(node.input(0));
     if (host == nullptr || dropped_activation(node.input(0)) != &node) return "";
     const TargetOp* op = find_op(target_, host->op_type);
@@ -176,9 +175,10 @@ class Linter {
     return "";
   }
 
-  /// A MatMul of matrices whose result a constant is added to becomes a Gemm with a float bias.
+  /// A product of matrices without bias whose result a constant is added to becomes a Gemm with a
+  /// float bias.
   std::string refuse_float_output(const Node& node) const {
-    if (!onnxruntime() || node.op_type != "MatMul") return "";
+    if (!onnxruntime() || !is_layer(node) || ops::facts(node).bias >= 0) return "";
     const Node* add = reader(node.outputs[0]);
     const auto& shape = graph_[node.outputs[0]].type.shape;
     if (add == nullptr || add->op_type != "Add" || !shape || shape->size() != 2) return "";

@@ -2,6 +2,7 @@
 // What the files of targets/ give: one function a target, and rows for their tables.
 #pragma once
 
+#include "ops/facts.h"
 #include "quench/quant_config.h"
 
 namespace quench::plan {
@@ -10,22 +11,35 @@ namespace quench::plan {
 #include "plan/targets.inc"
 #undef QUENCH_TARGET
 
+using Form = ops::IntegerForm;
+
+/// What a row of a target's table is for: one operator, or all of one integer form.
+struct Which {
+  constexpr Which(const char* name) : op_type(name) {}     // NOLINT: names convert
+  constexpr Which(Form every) : op_type(), form(every) {}  // NOLINT: forms convert
+  std::string_view op_type;
+  Form form = Form::None;
+};
+
 /// Rows of a target's table.
-constexpr TargetOp integer(std::string_view op_type) {
-  return {.kind = NodePlan::Kind::Integer, .op_type = op_type};
+constexpr TargetOp integer(Which which) {
+  return {.kind = NodePlan::Kind::Integer, .op_type = which.op_type, .form = which.form};
 }
 /// Its result may stay float.
-constexpr TargetOp integer_to_float(std::string_view op_type) {
-  return {.kind = NodePlan::Kind::Integer, .op_type = op_type, .float_output = true};
+constexpr TargetOp integer_to_float(Which which) {
+  return {.kind = NodePlan::Kind::Integer,
+          .op_type = which.op_type,
+          .form = which.form,
+          .float_output = true};
 }
-constexpr TargetOp moves(std::string_view op_type) {
-  return {.kind = NodePlan::Kind::PassThrough, .op_type = op_type};
+constexpr TargetOp moves(Which which) {
+  return {.kind = NodePlan::Kind::PassThrough, .op_type = which.op_type, .form = which.form};
 }
-constexpr TargetOp in_float(std::string_view op_type, std::string_view reason) {
-  return {.op_type = op_type, .reason = reason};
+constexpr TargetOp in_float(Which which, std::string_view reason) {
+  return {.op_type = which.op_type, .form = which.form, .reason = reason};
 }
 
-/// The row of an operator, or null.
+/// The row for an operator, by its name or else by its integer form; null where there is none.
 const TargetOp* find_op(const TargetInfo& target, std::string_view op_type);
 
 }  // namespace quench::plan

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "ops/ops.h"
 #include "plan/target.h"
 
 namespace quench {
@@ -28,7 +29,13 @@ const TargetInfo& find_target(std::string_view name) {
 }
 
 const TargetOp* plan::find_op(const TargetInfo& target, std::string_view op_type) {
-  const auto found = std::ranges::find(target.ops, op_type, &TargetOp::op_type);
+  auto found = std::ranges::find(target.ops, op_type, &TargetOp::op_type);
+  if (found != target.ops.end()) return &*found;
+  const ops::OpInfo* op = ops::find_op("", op_type);
+  if (op == nullptr || op->facts.integer == Form::None) return nullptr;
+  found = std::ranges::find_if(target.ops, [&](const TargetOp& row) {
+    return row.op_type.empty() && row.form == op->facts.integer;
+  });
   return found == target.ops.end() ? nullptr : &*found;
 }
 

@@ -3,7 +3,6 @@
 #include "plan/weight_sites.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/format.h"
 #include "plan/config.h"
@@ -12,53 +11,13 @@
 namespace quench::plan {
 namespace {
 
-struct Axes {
-  int channel = -1;
-  int sum = -1;
-};
-
-constexpr std::array kRecurrent = {"LSTM", "GRU", "RNN"};
-
-bool is_recurrent(const Node& node) {
-  return std::ranges::find(kRecurrent, node.op_type) != kRecurrent.end();
-}
-
 /// The inputs that hold weights, constant or not.
 std::vector<std::size_t> weight_inputs(const Node& node) {
-  if (!node.domain.empty() && node.domain != "ai.onnx") return {};
-  if (node.op_type == "Conv" || node.op_type == "ConvTranspose" || node.op_type == "Gemm") {
-    return {1};
+  std::vector<std::size_t> inputs;
+  for (const std::size_t i : {0U, 1U, 2U}) {
+    if (((static_cast<unsigned>(ops::facts(node).weights) >> i) & 1U) != 0) inputs.push_back(i);
   }
-  if (node.op_type == "MatMul") return {0, 1};
-  if (node.op_type == "Gather") return {0};
-  if (is_recurrent(node)) return {1, 2};
-  return {};
-}
-
-Axes transpose_axes(const Node& node, const Shape& shape) {
-  const std::int64_t groups = node.get_int("group", 1);
-  // The same index of axis 1 is another output channel in every group; depthwise, axis 0 tells.
-  return {.channel = groups > 1 && shape[1] == 1 ? 0 : 1};
-}
-
-Axes axes_of(const Node& node, std::size_t input, const Shape& shape) {
-  const auto rank = static_cast<int>(shape.size());
-  if (node.op_type == "Conv") return {.channel = 0};
-  if (node.op_type == "ConvTranspose") return transpose_axes(node, shape);
-  if (node.op_type == "Gemm") {
-    const bool transposed = node.get_int("transB", 0) != 0;
-    return {.channel = transposed ? 0 : 1, .sum = transposed ? 1 : 0};
-  }
-  if (node.op_type == "MatMul") {
-    return input == 0 ? Axes{.channel = rank - 2, .sum = rank - 1}
-                      : Axes{.channel = rank - 1, .sum = rank - 2};
-  }
-  if (node.op_type == "Gather") {
-    const std::int64_t axis = node.get_int("axis", 0);
-    const auto wrapped = static_cast<int>(axis < 0 ? axis + rank : axis);
-    return {.channel = wrapped >= 0 && wrapped < rank ? wrapped : -1};
-  }
-  return {.channel = 1};
+  return inputs;
 }
 
 /// The axis of a Transpose's input that becomes `axis` of its result.
@@ -78,9 +37,9 @@ WeightSite site_of(const Graph& graph, const Uses& uses, NodeId id, std::size_t 
   const Tensor* constant = graph.constant(value);
   const auto shape = constant != nullptr ? constant->shape() : graph[value].type.static_shape();
   if (!shape) return site;
-  const Axes axes = axes_of(node, input, *shape);
-  site.channel_axis = axes.channel;
-  site.sum_axis = axes.sum;
+  const auto layout = ops::weight_layout(node, input, *shape).value_or(ops::WeightLayout{});
+  site.channel_axis = layout.channel_axis;
+  site.sum_axis = layout.sum_axis;
   const NodeId maker = uses.producer[static_cast<std::size_t>(value)];
   if (maker < 0 || uses.only_consumer(value) != id) return site;
   const Node& transpose = graph.nodes[static_cast<std::size_t>(maker)];
@@ -89,8 +48,8 @@ WeightSite site_of(const Graph& graph, const Uses& uses, NodeId id, std::size_t 
   return {.node = maker,
           .input = 0,
           .value = transpose.input(0),
-          .channel_axis = before_transpose(transpose, axes.channel, rank),
-          .sum_axis = before_transpose(transpose, axes.sum, rank)};
+          .channel_axis = before_transpose(transpose, layout.channel_axis, rank),
+          .sum_axis = before_transpose(transpose, layout.sum_axis, rank)};
 }
 
 bool is_float(DType dtype) {
@@ -100,7 +59,10 @@ bool is_float(DType dtype) {
 /// The output channels of a node; -1: unknown. Only behind a Transpose is the axis all that tells.
 std::int64_t channels_of(const Node& node, const Tensor& weight, const WeightSite& site,
                          NodeId id) {
-  if (site.node == id) return num_channels(node, weight);
+  if (site.node == id) {
+    const auto layout = ops::weight_layout(node, site.input, weight.shape());
+    return layout ? layout->channels : -1;
+  }
   return site.channel_axis < 0 ? -1 : weight.shape()[static_cast<std::size_t>(site.channel_axis)];
 }
 
@@ -110,8 +72,7 @@ std::string refuse(const Node& node, const Tensor& weight, std::int64_t channels
   if (weight.size() <= filter.min_size) {
     return format("its weight has no more than {} elements", filter.min_size);
   }
-  const bool convolution = node.op_type == "Conv" || node.op_type == "ConvTranspose";
-  if (convolution && channels >= 0 && channels <= filter.min_channel) {
+  if (ops::is_convolution(node) && channels >= 0 && channels <= filter.min_channel) {
     return format("it has no more than {} channels", filter.min_channel);
   }
   return {};

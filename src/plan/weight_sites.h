@@ -38,8 +38,8 @@ struct WeightFilter {
   bool body = false;             ///< a graph inside a node: names may be those of another graph
 };
 
-/// Float constants of two dimensions or more that Conv, ConvTranspose, Gemm, MatMul, Gather, LSTM,
-/// GRU and RNN read. Throws Error(BadConfig) for a name that is not in the graph.
+/// Float constants of two dimensions or more that operators read as a weight (ops::WeightKind).
+/// Throws Error(BadConfig) for a name that is not in the graph.
 WeightSites find_weights(const Graph& graph, const WeightFilter& filter);
 
 }  // namespace quench::plan

@@ -10,7 +10,7 @@
 namespace quench::tune {
 namespace {
 
-/// The bias of a MatMul is the constant of an Add that alone reads it.
+/// The bias of a layer that has no input for it is the constant of an Add that alone reads it.
 bool find_added_bias(const Model& model, const Uses& uses, BiasLayer& layer) {
   const Node& node = model.graph.nodes[static_cast<std::size_t>(layer.node)];
   const NodeId reader = uses.only_consumer(node.outputs[0]);
@@ -36,9 +36,9 @@ std::optional<BiasLayer> bias_layer(const Model& model, const Uses& uses, NodeId
                   .bias_node = id,
                   .output = out.name,
                   .rank = out.type.shape->size(),
-                  .last = node.op_type == "MatMul" || node.op_type == "Gemm"};
+                  .last = ops::facts(node).weight == ops::WeightKind::Matrix};
   if (layer.rank < 2) return std::nullopt;
-  if (node.op_type == "MatMul") {
+  if (ops::facts(node).bias < 0) {
     return find_added_bias(model, uses, layer) ? std::optional(layer) : std::nullopt;
   }
   const bool constant = node.input(2) == kNoValue || model.graph.constant(node.input(2)) != nullptr;

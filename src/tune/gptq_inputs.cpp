@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "ops/facts.h"
 #include "tune/gptq.h"
 
 namespace quench::tune {
@@ -71,17 +72,26 @@ struct Reader {
   }
 };
 
+bool is_conv(const Node& node) { return ops::facts(node).weight == ops::WeightKind::Convolution; }
+
 LayerMatrix conv_matrix(const Node& node, const Shape& shape, std::string& reason) {
+  const auto layout = ops::weight_layout(node, 1, shape);
   if (shape.size() != 4) {
     reason = "GPTQ knows convolutions of images only";
     return {};
   }
-  const std::int64_t groups = node.get_int("group", 1);
-  if (groups < 1 || shape[0] % groups != 0) {
+  if (!layout) {
     reason = "its groups do not fit its channels";
     return {};
   }
-  return {.groups = groups, .rows = shape[0] / groups, .columns = shape[1] * shape[2] * shape[3]};
+  return {.groups = layout->groups,
+          .rows = layout->channels / layout->groups,
+          .columns = shape[1] * shape[2] * shape[3]};
+}
+
+bool is_product(const Node& node, const Shape& shape) {
+  return ops::facts(node).weight == ops::WeightKind::Matrix && shape.size() == 2 &&
+         node.get_int("transA", 0) == 0;
 }
 
 }  // namespace
@@ -92,16 +102,14 @@ GptqLayer gptq_layer(const Graph& graph, const plan::WeightSite& site) {
   GptqLayer layer{.site = site, .input = {}, .matrix = {.groups = 0}, .reason = {}};
   if (site.input != 1 || node.input(0) == kNoValue || graph.constant(node.input(0)) != nullptr) {
     layer.reason = "it multiplies no activation from the right";
-  } else if (node.op_type == "Conv") {
+  } else if (is_conv(node)) {
     layer.matrix = conv_matrix(node, shape, layer.reason);
-  } else if (node.op_type == "MatMul" && shape.size() == 2) {
-    layer.matrix = {.groups = 1, .rows = shape[1], .columns = shape[0], .transposed = true};
-  } else if (node.op_type == "Gemm" && node.get_int("transA", 0) == 0) {
-    const bool transposed = node.get_int("transB", 0) == 0;
+  } else if (is_product(node, shape)) {
+    const auto layout = ops::weight_layout(node, 1, shape);
     layer.matrix = {.groups = 1,
-                    .rows = shape[transposed ? 1 : 0],
-                    .columns = shape[transposed ? 0 : 1],
-                    .transposed = transposed};
+                    .rows = shape[static_cast<std::size_t>(layout->channel_axis)],
+                    .columns = shape[static_cast<std::size_t>(layout->sum_axis)],
+                    .transposed = layout->channel_axis == 1};
   } else {
     layer.reason = format("GPTQ does not know {}", node.op_type);
   }
@@ -122,7 +130,7 @@ InputMoments::InputMoments(GptqLayer layer) : layer_(std::move(layer)) {
 void InputMoments::add(const Graph& graph, const Tensor& input, int threads) {
   const Tensor floats = input.dtype() == DType::Float32 ? input : convert(input, DType::Float32);
   const Node& node = graph.nodes[static_cast<std::size_t>(layer_.site.node)];
-  if (node.op_type == "Conv") return add_windows(graph, floats, threads);
+  if (is_conv(node)) return add_windows(graph, floats, threads);
   const std::int64_t columns = layer_.matrix.columns;
   const std::int64_t rows = std::min(floats.size() / columns, kMaxRows);
   add_outer(sums_[0], floats.data<float>().first(static_cast<std::size_t>(rows * columns)),

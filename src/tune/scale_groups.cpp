@@ -3,10 +3,8 @@
 #include "tune/scale_groups.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <numeric>
-#include <string_view>
 
 #include "passes/layer.h"
 #include "plan/facts.h"
@@ -14,22 +12,12 @@
 namespace quench::tune {
 namespace {
 
-template <std::size_t kSize>
-bool listed(const std::array<std::string_view, kSize>& names, const Node& node) {
-  return node.domain.empty() && std::ranges::find(names, node.op_type) != names.end();
-}
-
-/// f(s x) = s f(x) for s > 0, channel by channel.
 bool keeps_scale(const Node& node) {
-  constexpr std::array<std::string_view, 9> kOps = {
-      "Relu",          "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool",
-      "GlobalMaxPool", "Identity",  "Resize",  "Upsample"};
-  return listed(kOps, node) && node.outputs.size() == 1;
+  return ops::is(node, ops::kKeepsScale) && node.outputs.size() == 1;
 }
 
 bool is_gate(const Node& node) {
-  constexpr std::array<std::string_view, 2> kOps = {"HardSigmoid", "Sigmoid"};
-  return listed(kOps, node);
+  return node.domain.empty() && (node.op_type == "HardSigmoid" || node.op_type == "Sigmoid");
 }
 
 /// Sets of values, joined step by step.

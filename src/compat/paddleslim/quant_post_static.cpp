@@ -14,6 +14,7 @@
 #include "pipeline/disk_bytes.h"
 #include "pipeline/job_files.h"
 #include "pipeline/quantize_steps.h"
+#include "plan/target.h"
 #include "quench/paddleslim.h"
 
 namespace quench {
@@ -86,8 +87,7 @@ Names onnx_types(const Names& wanted, const TargetInfo& target) {
       continue;
     }
     for (const std::string& type : paddle->second) {
-      const auto same = [&](const TargetOp& op) { return op.op_type == type; };
-      if (std::ranges::any_of(target.ops, same)) types.insert(type);
+      if (plan::find_op(target, type) != nullptr) types.insert(type);
     }
   }
   if (types.empty() && !wanted.empty()) {

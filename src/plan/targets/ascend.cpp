@@ -11,7 +11,8 @@ constexpr std::int64_t kMinChannels = 16;
 std::string refuse(const Graph& graph, const Node& node) {
   const Tensor* weight = graph.constant(node.input(1));
   if (weight == nullptr) return "its weight is computed";
-  if (node.op_type == "Conv" && weight->rank() > 0 && weight->shape()[0] < kMinChannels) {
+  const bool convolution = ops::facts(node).weight == ops::WeightKind::Convolution;
+  if (convolution && weight->rank() > 0 && weight->shape()[0] < kMinChannels) {
     return "convolutions of fewer than 16 channels do not fill the cube unit";
   }
   return "";
@@ -25,11 +26,9 @@ TargetInfo ascend() {
                     .activation_signed = true,
                     .quantize_outputs = false};
   target.ops = {
-      integer_to_float("Conv"),
-      integer_to_float("Gemm"),
-      integer_to_float("MatMul"),
-      in_float("Relu", "fused with the layer before it"),
-      in_float("Clip", "fused with the layer before it"),
+      integer_to_float(Form::Convolution),
+      integer_to_float(Form::Product),
+      in_float(Form::Clamp, "fused with the layer before it"),
   };
   target.otherwise = "runs in half precision on the vector unit";
   target.refuse = refuse;

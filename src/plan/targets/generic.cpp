@@ -12,20 +12,14 @@ TargetInfo generic() {
                     .quantize_bias = false,
                     .quantize_outputs = false};
   target.ops = {
-      integer_to_float("Conv"),
-      integer_to_float("ConvTranspose"),
-      integer_to_float("Gemm"),
-      integer_to_float("MatMul"),
+      integer_to_float(Form::Convolution),
+      integer_to_float(Form::TransposedConvolution),
+      integer_to_float(Form::Product),
       integer_to_float("Add"),
       integer_to_float("Concat"),
-      moves("Reshape"),
-      moves("Transpose"),
-      moves("Squeeze"),
-      moves("Unsqueeze"),
-      moves("Flatten"),
+      moves(Form::View),
       moves("MaxPool"),
-      in_float("Relu", "fused with the layer before it where the runtime can"),
-      in_float("Clip", "fused with the layer before it where the runtime can"),
+      in_float(Form::Clamp, "fused with the layer before it where the runtime can"),
   };
   target.otherwise = "runtimes differ: left in float";
   return target;

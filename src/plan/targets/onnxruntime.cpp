@@ -2,13 +2,15 @@
 // ONNX Runtime's CPU provider: unsigned activations, signed weights, Q/DQ fused into QLinear
 // operators.
 #include <algorithm>
-#include <array>
 
 #include "plan/facts.h"
+#include "plan/qdq.h"
 #include "plan/target.h"
 
 namespace quench::plan {
 namespace {
+
+bool is_conv(const Node& node) { return ops::facts(node).weight == ops::WeightKind::Convolution; }
 
 /// Whether a convolution comes somewhere behind the node.
 bool leads_to_conv(const Graph& graph, const Node& node) {
@@ -22,7 +24,7 @@ bool leads_to_conv(const Graph& graph, const Node& node) {
     seen[static_cast<std::size_t>(value)] = true;
     for (const NodeId id : uses.consumers[static_cast<std::size_t>(value)]) {
       const Node& reader = graph.nodes[static_cast<std::size_t>(id)];
-      if (reader.op_type == "Conv") return true;
+      if (is_conv(reader)) return true;
       pending.insert(pending.end(), reader.outputs.begin(), reader.outputs.end());
     }
   }
@@ -31,9 +33,8 @@ bool leads_to_conv(const Graph& graph, const Node& node) {
 
 /// What a layer does besides, or what a quantised model has between layers.
 bool is_beside_layers(const Node& node) {
-  constexpr std::array<std::string_view, 5> kOps = {"Relu", "LeakyRelu", "Clip", "QuantizeLinear",
-                                                    "DequantizeLinear"};
-  return std::ranges::find(kOps, node.op_type) != kOps.end();
+  const bool activation = ops::facts(node).epilogue != nullptr && ops::is(node, ops::kCheap);
+  return activation || is_q(&node) || is_dq(&node);
 }
 
 /// Whether what a node makes goes through activations to convolutions, and nowhere else.
@@ -46,7 +47,7 @@ bool feeds_only_convs(const Graph& graph, const Node& node) {
     if (uses.is_output[value]) return false;
     for (const NodeId id : uses.consumers[value]) {
       const Node& reader = graph.nodes[static_cast<std::size_t>(id)];
-      if (reader.op_type == "Conv") continue;
+      if (is_conv(reader)) continue;
       if (!is_beside_layers(reader)) return false;
       pending.push_back(reader.outputs[0]);
     }
@@ -55,7 +56,7 @@ bool feeds_only_convs(const Graph& graph, const Node& node) {
 }
 
 bool reads_input(const Graph& graph, const Node& conv) {
-  return conv.op_type == "Conv" && std::ranges::count(graph.inputs, conv.input(0)) != 0;
+  return is_conv(conv) && std::ranges::count(graph.inputs, conv.input(0)) != 0;
 }
 
 /// Output channels that are not made of zeros, as padding is.
@@ -117,21 +118,15 @@ TargetInfo onnxruntime() {
   TargetInfo target{.name = "onnxruntime",
                     .summary = "ONNX Runtime on CPU: uint8 activations, int8 weights per channel"};
   target.ops = {
-      integer("Conv"),
-      integer_to_float("Gemm"),
-      integer_to_float("MatMul"),
+      integer(Form::Convolution),
+      integer_to_float(Form::Product),
       integer("Add"),
       integer("Mul"),
       integer("Concat"),
-      integer("AveragePool"),
-      integer("GlobalAveragePool"),
+      integer(Form::Average),
       integer("Sigmoid"),
       integer("LeakyRelu"),
-      moves("Reshape"),
-      moves("Transpose"),
-      moves("Squeeze"),
-      moves("Unsqueeze"),
-      moves("Flatten"),
+      moves(Form::View),
       moves("Slice"),
       moves("Gather"),
       moves("GatherElements"),
@@ -146,8 +141,7 @@ TargetInfo onnxruntime() {
       in_float("Softmax", "its integer kernel costs accuracy and gains little"),
       in_float("Where", "its integer kernel gains nothing"),
       in_float("ArgMax", "its integer kernel gains nothing"),
-      in_float("Relu", "no integer kernel; it is free behind a node that has one"),
-      in_float("Clip", "no integer kernel; it is free behind a node that has one"),
+      in_float(Form::Clamp, "no integer kernel; it is free behind a node that has one"),
   };
   target.integer_clip = true;
   target.otherwise = "ONNX Runtime has no integer kernel for it";

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVIDIA TensorRT with explicit quantisation: symmetric int8, float biases, inputs of layers only.
-#include "plan/facts.h"
 #include "plan/target.h"
 
 namespace quench::plan {
@@ -10,11 +9,12 @@ constexpr std::int64_t kMinChannels = 16;
 constexpr std::int64_t kChannelBlock = 8;
 
 /// A convolution with few channels gains only as a network's first layer of a whole block.
-std::string refuse_conv(const Tensor& weight, std::int64_t group) {
-  if (weight.rank() < 3) return "its weight has fewer than three dimensions";
-  const std::int64_t out = weight.shape()[0];
-  const std::int64_t in = weight.shape()[1] * group;
-  if (group == 1) {
+std::string refuse_conv(const Node& node, const Tensor& weight) {
+  const auto layout = ops::weight_layout(node, 1, weight.shape());
+  if (!layout) return "its weight has fewer than three dimensions";
+  const std::int64_t out = layout->channels;
+  const std::int64_t in = weight.shape()[1] * layout->groups;
+  if (layout->groups == 1) {
     const bool square = weight.rank() == 4 && weight.shape()[2] == weight.shape()[3];
     if (out >= kMinChannels && in >= kMinChannels) return "";
     if (in <= 4 && out >= kMinChannels) return "";  // a first layer
@@ -28,10 +28,9 @@ std::string refuse_conv(const Tensor& weight, std::int64_t group) {
 
 std::string refuse(const Graph& graph, const Node& node) {
   const Tensor* weight = graph.constant(node.input(1));
-  if (node.op_type == "Conv" && weight != nullptr) {
-    return refuse_conv(*weight, node.get_int("group", 1));
-  }
-  if (node.op_type != "MatMul" && node.op_type != "Gemm") return "";
+  const ops::WeightKind kind = ops::facts(node).weight;
+  if (kind == ops::WeightKind::Convolution && weight != nullptr) return refuse_conv(node, *weight);
+  if (kind != ops::WeightKind::Matrix) return "";
   const auto& shape = graph[node.outputs[0]].type.shape;
   if (!shape || shape->size() < 2) return "";
   const bool gemv = (*shape)[shape->size() - 1].value == 1;
@@ -50,24 +49,17 @@ TargetInfo tensorrt() {
                     .residual_in_float = true,
                     .shared_concat = true};
   target.ops = {
-      integer_to_float("Conv"),
-      integer_to_float("ConvTranspose"),
-      integer_to_float("Gemm"),
-      integer_to_float("MatMul"),
+      integer_to_float(Form::Convolution),
+      integer_to_float(Form::TransposedConvolution),
+      integer_to_float(Form::Product),
       integer_to_float("Add"),
-      integer_to_float("AveragePool"),
-      integer_to_float("GlobalAveragePool"),
+      integer_to_float(Form::Average),
       integer_to_float("Concat"),
-      moves("Reshape"),
-      moves("Transpose"),
-      moves("Squeeze"),
-      moves("Unsqueeze"),
-      moves("Flatten"),
+      moves(Form::View),
       moves("Slice"),
       moves("Split"),
       moves("MaxPool"),
-      in_float("Relu", "fused with the layer before it"),
-      in_float("Clip", "fused with the layer before it"),
+      in_float(Form::Clamp, "fused with the layer before it"),
       in_float("Mul", "runs in half precision"),
       in_float("Sigmoid", "runs in half precision"),
       in_float("Softmax", "runs in half precision"),
