@@ -24,7 +24,7 @@ enum Trait : std::uint32_t {
   kView = kMoves | kInPlace,  ///< hands on all of them, in memory that may stay where it is
   kOneByOne = 1U << 5U,       ///< each element of the result is ruled by one of each input
   kByChannel = 1U << 6U,      ///< a channel of the result depends on that channel alone
-  kFinite = 1U << 7U,         ///< finite numbers stay finite
+  kFinite = 1U << 7U,         ///< finite numbers (up to 1e30) stay finite
   kKeepsScale = 1U << 8U,     ///< f(s x) = s f(x) for every s > 0, channel by channel
   kMonotone = 1U << 9U,       ///< a greater number never gives a lesser one
   kCheap = 1U << 10U,         ///< takes no longer than looking its result up

@@ -3,9 +3,9 @@
 #include "passes/channel_sets.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
-#include <string_view>
+
+#include "ops/facts.h"
 
 namespace quench::passes {
 namespace {
@@ -14,11 +14,7 @@ std::size_t at(ValueId id) { return static_cast<std::size_t>(id); }
 
 /// What becomes of a channel depends on that channel alone, and finite numbers stay finite.
 bool treats_channels_alike(const Node& node) {
-  constexpr std::array<std::string_view, 11> kOps = {
-      "QuantizeLinear",   "DequantizeLinear", "Relu",      "LeakyRelu",   "Clip",
-      "Sigmoid",          "HardSigmoid",      "HardSwish", "AveragePool", "MaxPool",
-      "GlobalAveragePool"};
-  return std::ranges::find(kOps, node.op_type) != kOps.end();
+  return ops::is(node, ops::kFunction | ops::kFinite) || ops::is(node, ops::kByChannel);
 }
 
 }  // namespace
@@ -120,8 +116,10 @@ bool ChannelSets::read_layer(NodeId id, const Node& node) {
     const Tensor* bias = constant_behind(node.input(2));
     if (!is_own_constant(node.input(2)) || bias->shape() != Shape{weight->shape()[0]}) return false;
   }
-  ChannelLayer layer{.node = id, .out = weight->shape()[0]};
-  const std::int64_t groups = node.get_int("group", 1);
+  const auto layout = ops::weight_layout(node, 1, weight->shape());
+  if (!layout) return false;
+  ChannelLayer layer{.node = id, .out = layout->channels};
+  const std::int64_t groups = layout->groups;
   layer.depthwise = groups > 1;
   if (layer.depthwise && (groups != layer.out || weight->shape()[1] != 1)) return false;
   if (channels(node.outputs[0]) != layer.out ||
@@ -152,7 +150,7 @@ bool ChannelSets::ties_all(const Node& node) const {
 }
 
 void ChannelSets::read(NodeId id, const Node& node) {
-  if (node.op_type == "Conv" && node.domain.empty()) {
+  if (ops::facts(node).weight == ops::WeightKind::Convolution) {
     if (!read_layer(id, node)) fix(node);
     return;
   }

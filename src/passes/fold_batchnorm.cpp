@@ -35,11 +35,10 @@ struct Folded {
 };
 
 /// The layer's new constants, or nothing when they cannot be stored.
-std::optional<Folded> fold(const Rewriter& rewriter, const Node& node, const Layer& layer,
-                           const Affine& chain) {
+std::optional<Folded> fold(const Rewriter& rewriter, const Layer& layer, const Affine& chain) {
   Folded result;
   if (chain.scales()) {
-    result.weight = scaled_weight(rewriter, node, layer, chain.scale);
+    result.weight = scaled_weight(rewriter, layer, chain.scale);
     if (!result.weight) return std::nullopt;
   }
   Affine total{.scale = chain.scale, .shift = layer.shift};
@@ -97,11 +96,10 @@ void fold_at(Rewriter& rewriter, NodeId id) {
     return;
   }
   const Chain chain = chain_after(rewriter, node.outputs[0], layer->channels);
-  const bool matmul = layer->kind == Layer::Kind::MatMul;
-  if (chain.nodes.empty() || (matmul && is_bias_already(rewriter, chain))) return;
-  auto folded = fold(rewriter, node, *layer, chain.total);
+  if (chain.nodes.empty() || (!layer->takes_bias && is_bias_already(rewriter, chain))) return;
+  auto folded = fold(rewriter, *layer, chain.total);
   if (!folded) return;
-  (matmul ? absorb_matmul : absorb)(rewriter, id, *layer, chain, std::move(*folded));
+  (layer->takes_bias ? absorb : absorb_matmul)(rewriter, id, *layer, chain, std::move(*folded));
 }
 
 }  // namespace

@@ -2,20 +2,10 @@
 // Finds gates that are written out with Clip, and makes HardSigmoid of them.
 #include "passes/hard_gate.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include "ops/facts.h"
 
 namespace quench::passes {
 namespace {
-
-constexpr std::int64_t kClipWithInputs = 11;
-
-/// Where the least value lies above the greatest, every result is the greatest.
-std::optional<std::pair<float, float>> ordered(std::pair<float, float> bounds) {
-  if (std::isnan(bounds.first) || std::isnan(bounds.second)) return std::nullopt;
-  return std::pair(std::min(bounds.first, bounds.second), bounds.second);
-}
 
 Node hard_sigmoid(ValueId x, const Node& in_place_of) {
   Node node;
@@ -69,17 +59,11 @@ bool join_hard_swish(Rewriter& rewriter, NodeId root, std::size_t first) {
 }  // namespace
 
 std::optional<std::pair<float, float>> clip_bounds(const Rewriter& rewriter, const Node& clip) {
-  std::pair bounds(std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max());
-  if (rewriter.opset() < kClipWithInputs) {
-    return ordered({clip.get_float("min", bounds.first), clip.get_float("max", bounds.second)});
-  }
-  for (const std::size_t i : {1U, 2U}) {
-    if (clip.input(i) == kNoValue) continue;
-    const auto number = rewriter.scalar(clip.input(i));
-    if (!number) return std::nullopt;
-    (i == 1 ? bounds.first : bounds.second) = static_cast<float>(*number);
-  }
-  return ordered(bounds);
+  const auto clamp =
+      ops::clip_epilogue({.node = clip, .opset = rewriter.opset(), .number = [&](ValueId id) {
+                            return rewriter.scalar(id);
+                          }});
+  return clamp ? std::optional(std::pair(clamp->alpha, clamp->beta)) : std::nullopt;
 }
 
 bool is_product(const Rewriter& rewriter, NodeId root) {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer with constant weights: Conv, ConvTranspose, Gemm or MatMul seen alike.
+// A layer with constant weights: convolutions and matrix products seen alike.
 #pragma once
 
+#include "ops/facts.h"
 #include "passes/affine.h"
 
 namespace quench::passes {
 
 /// What the passes need to know of a layer whose weight is a constant.
 struct Layer {
-  enum class Kind { Conv, ConvTranspose, Gemm, MatMul };
-  Kind kind;
+  ops::WeightKind kind;
+  ops::WeightLayout layout;
+  bool takes_bias;  ///< it has an input for one
   ValueId weight = kNoValue;
   ValueId bias = kNoValue;    ///< kNoValue: none
   Channels channels;          ///< of its output
@@ -28,7 +30,7 @@ class WeightMap {
     std::size_t in;
   };
 
-  WeightMap(const Node& node, const Layer& layer, const Tensor& weight);
+  WeightMap(const Layer& layer, const Tensor& weight);
 
   /// Calls `visit(element, channels)` in storage order.
   template <typename Visit>
@@ -55,7 +57,7 @@ class WeightMap {
 
 /// The weight with each output channel multiplied by its scale, rounded once; nothing when a
 /// number would leave the range of the type.
-std::optional<Tensor> scaled_weight(const Rewriter& rewriter, const Node& node, const Layer& layer,
+std::optional<Tensor> scaled_weight(const Rewriter& rewriter, const Layer& layer,
                                     const std::vector<double>& scale);
 /// Numbers as a vector of `dtype`; nothing when one would leave its range.
 std::optional<Tensor> rounded(const std::vector<double>& numbers, Shape shape, DType dtype);

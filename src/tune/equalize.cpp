@@ -34,7 +34,7 @@ class Weight {
       : rewriter_(model.graph, model, options_),
         layer_(*passes::layer_of(rewriter_, node)),
         tensor_(*model.graph.constant(node.inputs[1])),
-        map_(node, layer_, tensor_),
+        map_(layer_, tensor_),
         numbers_(passes::to_doubles(tensor_)) {}
 
   const passes::Layer& layer() const { return layer_; }

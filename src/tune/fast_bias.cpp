@@ -24,11 +24,10 @@ std::vector<double> shift_of(Model& model, const BiasLayer& layer, const QuantPa
   const std::vector<double> after = passes::to_doubles(fake_quantize(weight, grid));
   std::vector<double> shift(static_cast<std::size_t>(known->channels.count), 0.0);
   bool fits = true;
-  passes::WeightMap(node, *known, weight)
-      .for_each([&](std::size_t i, passes::WeightMap::Channels at) {
-        fits = fits && at.in < mean.size();
-        if (fits) shift[at.out] -= (after[i] - before[i]) * static_cast<double>(mean[at.in]);
-      });
+  passes::WeightMap(*known, weight).for_each([&](std::size_t i, passes::WeightMap::Channels at) {
+    fits = fits && at.in < mean.size();
+    if (fits) shift[at.out] -= (after[i] - before[i]) * static_cast<double>(mean[at.in]);
+  });
   return fits ? shift : std::vector<double>();
 }
 

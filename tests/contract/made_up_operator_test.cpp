@@ -2,7 +2,9 @@
 // A row is all that an activation needs to be treated like the others.
 #include <algorithm>
 
+#include "exec/engine/samplewise.h"
 #include "ops/ops.h"
+#include "passes/channel_sets.h"
 #include "plan/layers_behind.h"
 #include "plan/target.h"
 #include "tune/scale_groups.h"
@@ -16,6 +18,7 @@ void infer_same(InferContext& context);
 
 namespace {
 
+using testing::is_integer;
 using testing::Network;
 
 /// An activation that nothing of ours has heard of: x, or a part of it where it is negative.
@@ -99,6 +102,38 @@ TEST_F(MadeUp, LetsScalesThroughAndIsNoLayer) {
   ASSERT_EQ(groups.size(), 1U);
   EXPECT_EQ(groups[0].values.size(), 2U) << "a and b are scaled together";
   EXPECT_EQ(plan::layers_behind(net.graph()).at("a"), 1) << "only the layer behind it counts";
+}
+
+TEST_F(MadeUp, IsFusedWithTheLayerBeforeIt) {
+  Network net;
+  net.conv("x", "a").then("Bend", {"a"}, "b").output("b");
+  infer_types(net.model);
+  net.run({"fuse_kernels"});
+  ASSERT_EQ(net.text(), "quench.exec.Conv(x,a_w,a_b)->b");
+  EXPECT_EQ(net.graph().nodes[0].get_string("activation", ""), "leaky_relu");
+}
+
+TEST_F(MadeUp, IsLookedUpBetweenBytes) {
+  testing::Builder net;
+  net.input("x", testing::dims({2, 3}), DType::UInt8);
+  net.number("s", 0.1F).constant("z", Tensor::of<std::uint8_t>({}, {7}));
+  net.node("DequantizeLinear", {"x", "s", "z"}, {"floats"});
+  net.node("Bend", {"floats"}, {"bent"});
+  net.node("QuantizeLinear", {"bent", "s", "z"}, {"y"});
+  net.output("y");
+  infer_types(net.model);
+  net.run({"fuse_integer"});
+  EXPECT_EQ(net.text(), "quench.exec.Table(x)->y");
+}
+
+TEST_F(MadeUp, KeepsSamplesAndChannelsApart) {
+  Network net = network();
+  net.graph()[net.id("x")].type.shape->front() = {.value = -1, .symbol = "N"};
+  infer_types(net.model);
+  EXPECT_EQ(exec::batch_of_samples(net.graph()), "N");
+  const passes::ChannelSets channels(net.graph());
+  EXPECT_EQ(channels.set_of(net.id("a")), channels.set_of(net.id("b")));
+  EXPECT_NE(channels.set_of(net.id("b")), channels.set_of(net.id("c")));
 }
 
 }  // namespace

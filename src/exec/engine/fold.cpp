@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constant folding: what does not depend on the inputs is computed once.
 #include <algorithm>
-#include <array>
 
 #include "exec/engine/bridge.h"
 #include "exec/engine/program.h"
+#include "ops/facts.h"
 
 namespace quench::exec {
 namespace {
@@ -12,25 +12,12 @@ namespace {
 /// A folded result may be this much larger than its inputs; beyond, memory is worth more than time.
 constexpr std::uint64_t kMaxGrowth = std::uint64_t{16} << 20;
 
-/// Sliding windows, transforms and recurrences: attributes alone can make them slow or hungry, and
-/// no exporter feeds them with constants only.
-bool may_explode(const Node& node) {
-  static constexpr std::array kHeavy = {
-      "Conv",    "ConvInteger", "ConvTranspose", "QLinearConv",       "DeformConv", "AveragePool",
-      "MaxPool", "LpPool",      "MaxUnpool",     "MaxRoiPool",        "RoiAlign",   "Col2Im",
-      "DFT",     "STFT",        "Einsum",        "NonMaxSuppression", "GridSample", "RNN",
-      "GRU",     "LSTM",        "Attention"};
-  return std::ranges::find(kHeavy, node.op_type) != kHeavy.end();
-}
-
 bool may_fold(const Graph& graph, const Node& node) {
-  static constexpr std::array kNever = {"RandomNormal",      "RandomUniform", "RandomNormalLike",
-                                        "RandomUniformLike", "Bernoulli",     "Multinomial",
-                                        "Dropout",           "QuantizeLinear"};
-  if (std::ranges::find(kNever, node.op_type) != kNever.end()) return false;
   // Quantised weights stay as they are: the integer kernels want them.
-  if (node.op_type == "DequantizeLinear" || !subgraphs(node).empty()) return false;
-  if (may_explode(node)) return false;
+  if (node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear") return false;
+  // No exporter feeds what is heavy with constants only.
+  if (ops::is(node, ops::kRandom) || ops::is(node, ops::kHeavy)) return false;
+  if (!subgraphs(node).empty()) return false;
   return std::ranges::all_of(node.inputs, [&](ValueId id) {
     const Tensor* constant = graph.constant(id);
     return id == kNoValue || (constant != nullptr && scalar_type(constant->dtype()));

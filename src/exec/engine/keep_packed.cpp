@@ -6,6 +6,7 @@
 
 #include "exec/engine/expand_weights.h"
 #include "exec/rewrites/rewrite.h"
+#include "ops/facts.h"
 
 namespace quench::exec {
 namespace {
@@ -22,25 +23,28 @@ struct Use {
 
 bool is_own(const Node& node) { return node.domain.empty() || node.domain == "ai.onnx"; }
 
-std::optional<Use> use_of(const Graph& graph, NodeId id, ValueId weight, std::int64_t rank) {
+std::optional<Use> use_of(const Graph& graph, NodeId id, ValueId weight, const Shape& shape) {
   const Node& node = graph.nodes[static_cast<std::size_t>(id)];
-  if (!is_own(node) || node.outputs.size() != 1) return std::nullopt;
-  if (node.op_type == "Gather" && node.input(0) == weight && node.get_int("axis", 0) == 0) {
+  if (node.outputs.size() != 1) return std::nullopt;
+  const ops::WeightKind kind = ops::facts(node).weight;
+  if (kind == ops::WeightKind::Table && node.input(0) == weight && node.get_int("axis", 0) == 0) {
     return Use{.node = id, .operand = 1};
   }
   if (node.input(1) != weight || node.input(0) == weight || node.input(2) == weight) {
     return std::nullopt;
   }
-  if (node.op_type == "Conv" && rank >= 3) {
-    return Use{
-        .node = id, .added = 2, .rows = 0, .out_axis = 1, .cut = node.get_int("group", 1) == 1};
+  const auto layout = ops::weight_layout(node, 1, shape);
+  if (!layout) return std::nullopt;
+  if (kind == ops::WeightKind::Convolution) {
+    return Use{.node = id, .added = 2, .rows = 0, .out_axis = 1, .cut = layout->groups == 1};
   }
-  if (node.op_type == "MatMul" && rank == 2) return Use{.node = id, .rows = 1};
-  if (node.op_type == "Gemm" && rank == 2 && node.get_int("transA", 0) == 0) {
-    const bool transposed = node.get_int("transB", 0) != 0;
-    return Use{.node = id, .added = 2, .rows = transposed ? 0 : 1};
+  if (kind != ops::WeightKind::Matrix || shape.size() != 2 || node.get_int("transA", 0) != 0) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  const int bias = ops::facts(node).bias;
+  return Use{.node = id,
+             .added = static_cast<std::size_t>(bias < 0 ? 0 : bias),
+             .rows = layout->channel_axis};
 }
 
 /// Grids must run along the rows, or in blocks along the other axis of a matrix.
@@ -48,6 +52,11 @@ bool fits(const quant::QuantWeight& weight, const Use& use) {
   if (weight.spec.axis < 0) return true;
   if (weight.spec.block > 0) return weight.integers.rank() == 2 && weight.spec.axis != use.rows;
   return weight.spec.axis == use.rows;
+}
+
+std::string_view name_of(ops::WeightKind kind) {
+  if (kind == ops::WeightKind::Table) return "table";
+  return kind == ops::WeightKind::Matrix ? "matrix" : "convolution";
 }
 
 /// The product alone, of two values that are not constant.
@@ -58,7 +67,7 @@ Graph body_of(const Graph& graph, const Node& product, const Use& use, const Sha
   x.type = graph[product.inputs[use.operand]].type;
   Value w;
   w.name = "on_the_fly_w";
-  const bool is_conv = product.op_type == "Conv";
+  const bool is_conv = ops::is_convolution(product);
   std::vector<Dim> dims;
   if (is_conv) {
     for (const std::int64_t size : shape) dims.push_back({size, ""});
@@ -68,7 +77,7 @@ Graph body_of(const Graph& graph, const Node& product, const Use& use, const Sha
   }
   w.type = ValueType::tensor(DType::Float32, dims);
   body.inputs = {body.add_value(x), body.add_value(w)};
-  Node& node = body.add_node(is_conv ? "Conv" : "MatMul", body.inputs, {"on_the_fly_y"});
+  Node& node = body.add_node(is_conv ? product.op_type : "MatMul", body.inputs, {"on_the_fly_y"});
   if (is_conv) node.attributes = product.attributes;
   body.outputs = node.outputs;
   return body;
@@ -86,16 +95,17 @@ void rewrite(Graph& graph, const Node& dequantize, const quant::QuantWeight& wei
   joined.domain = kEngineDomain;
   joined.inputs = inputs;
   joined.outputs = product.outputs;
-  joined.set("product", product.op_type);
+  const ops::WeightKind kind = ops::facts(product).weight;
+  joined.set("product", std::string(name_of(kind)));
   joined.set("rows", std::int64_t{use.rows});
   joined.set("out_axis", std::int64_t{use.out_axis});
   joined.set("cut", std::int64_t{use.cut ? 1 : 0});
   joined.set("block", weight.spec.axis < 0 ? std::int64_t{0} : weight.spec.block);
-  if (product.op_type == "Gemm") {
+  if (kind == ops::WeightKind::Matrix) {
     joined.set("alpha", product.get_float("alpha", 1.0F));
     joined.set("beta", product.get_float("beta", 1.0F));
   }
-  if (product.op_type != "Gather") {
+  if (kind != ops::WeightKind::Table) {
     joined.set("body", GraphBox(body_of(graph, product, use, weight.integers.shape())));
   }
   product = std::move(joined);
@@ -116,7 +126,7 @@ void keep_packed(Graph& graph, const passes::PassOptions& keep) {
     }
     const auto weight = weight_of(graph, node);
     if (!weight || weight->integers.size() == 0) continue;
-    const auto use = use_of(graph, reader, out, weight->integers.rank());
+    const auto use = use_of(graph, reader, out, weight->integers.shape());
     if (!use || !fits(*weight, *use)) continue;
     rewrite(graph, node, *weight, *use);
     dead[i] = true;

@@ -8,6 +8,7 @@
 #include "exec/engine/expand_weights.h"
 #include "exec/engine/keep_packed.h"
 #include "exec/rewrites/rewrite.h"
+#include "ops/facts.h"
 
 namespace quench::exec {
 namespace {
@@ -47,14 +48,11 @@ bool is_dequantised(const Graph& graph, const Uses& uses, ValueId id) {
 std::vector<std::string> integer_layers(const Graph& graph) {
   static constexpr std::array<std::string_view, 5> kIntegers = {
       "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "QGemm"};
-  static constexpr std::array<std::string_view, 4> kFloats = {"Conv", "ConvTranspose", "Gemm",
-                                                              "MatMul"};
   const Uses uses(graph);
   std::vector<std::string> names;
   for (const Node& node : graph.nodes) {
     const bool integer = std::ranges::find(kIntegers, node.op_type) != kIntegers.end();
-    const bool between = std::ranges::find(kFloats, node.op_type) != kFloats.end() &&
-                         is_dequantised(graph, uses, node.input(0)) &&
+    const bool between = ops::is_layer(node) && is_dequantised(graph, uses, node.input(0)) &&
                          is_dequantised(graph, uses, node.input(1));
     if (integer || between) names.push_back(label(graph, node));
   }

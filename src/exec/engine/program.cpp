@@ -13,31 +13,23 @@
 #include "exec/engine/team.h"
 #include "exec/engine/types.h"
 #include "exec/rewrites/rewrite.h"
+#include "ops/ops.h"
 
 namespace quench::exec {
 namespace {
 
-/// Their result is their input, seen otherwise: fast wherever they run.
-constexpr std::array<std::string_view, 6> kViews = {"Flatten", "Identity",  "Reshape",
-                                                    "Squeeze", "Transpose", "Unsqueeze"};
-/// libtorch shares their work only where there is much of it: small ones take the same time in a
-/// team as outside, and need not end it.
-constexpr auto kLight =
-    std::to_array<std::string_view>({"Add",        "Cast",       "Clip",    "Concat",
-                                     "Div",        "Equal",      "Erf",     "Expand",
-                                     "Gather",     "Gelu",       "Greater", "Less",
-                                     "Max",        "Min",        "Mul",     "LpNormalization",
-                                     "Neg",        "Not",        "Pow",     "Range",
-                                     "ReduceMax",  "ReduceMean", "Relu",    "ReduceSum",
-                                     "Reciprocal", "Shape",      "Sigmoid", "Slice",
-                                     "Softmax",    "Split",      "Sqrt",    "Sub",
-                                     "Tanh",       "Where"});
+/// libtorch shares the work of these, and of what is pointwise, only where there is much of it:
+/// small ones take the same time in a team as outside, and need not end it.
+constexpr auto kLight = std::to_array<std::string_view>(
+    {"Concat", "Expand", "Gather", "LpNormalization", "Range", "ReduceMax", "ReduceMean",
+     "ReduceSum", "Shape", "Slice", "Softmax", "Split"});
 /// Elements of the largest tensor of a small step: libtorch's least share of work.
 constexpr std::int64_t kSmall = 32768;
 
-template <std::size_t kSize>
-bool is_in(const std::array<std::string_view, kSize>& ops, std::string_view op) {
-  return std::ranges::find(ops, op) != ops.end();
+bool is_light(std::string_view op_type) {
+  const ops::OpInfo* op = ops::find_op("", op_type);
+  const bool pointwise = op != nullptr && (op->facts.is & ops::kPointwise) != 0;
+  return pointwise || std::ranges::find(kLight, op_type) != kLight.end();
 }
 
 bool is_short_float(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
@@ -213,8 +205,8 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   named(label(graph_, node), [&] { kernel = info->make(context); });
   if (!kernel.run) return no(kernel.refusal);
   Step step;
-  step.shares = kernel.shares || is_in(kViews, node.op_type);
-  step.light = is_in(kLight, node.op_type) && context.captured.empty();
+  step.shares = kernel.shares || ops::is(node, ops::kView);
+  step.light = is_light(node.op_type) && context.captured.empty();
   const bool plain =
       info->any_float || (context.captured.empty() && !takes_short_floats(graph_, node));
   step.run = plain ? std::move(kernel.run) : widened(std::move(kernel.run));

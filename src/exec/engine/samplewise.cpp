@@ -3,11 +3,10 @@
 #include "exec/engine/samplewise.h"
 
 #include <algorithm>
-#include <array>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "ops/facts.h"
 
 namespace quench::exec {
 namespace {
@@ -15,34 +14,6 @@ namespace {
 /// What a value holds: the same for every batch, one row for each sample, or sizes that the batch
 /// is one of.
 enum class Holds { Constant, Samples, Sizes, Unknown };
-
-using Ops = std::span<const std::string_view>;
-
-constexpr auto kElementwise = std::to_array<std::string_view>(
-    {"Abs",     "Add",         "And",        "Cast",     "Ceil",      "Clip",  "Div",
-     "Dropout", "Elu",         "Equal",      "Erf",      "Exp",       "Floor", "Gelu",
-     "Greater", "HardSigmoid", "HardSwish",  "Identity", "LeakyRelu", "Less",  "Log",
-     "Max",     "Min",         "Mish",       "Mul",      "Neg",       "Not",   "Or",
-     "PRelu",   "Pow",         "Reciprocal", "Relu",     "Round",     "Selu",  "Sigmoid",
-     "Sign",    "Softplus",    "Softsign",   "Sqrt",     "Sub",       "Tanh",  "ThresholdedRelu",
-     "Where"});
-/// Operators that keep the first dimension of their first input apart whatever they do to the
-/// others; the types tell whether it is still there.
-constexpr auto kRows =
-    std::to_array<std::string_view>({"AveragePool", "BatchNormalization", "Conv", "ConvTranspose",
-                                     "DepthToSpace", "GlobalAveragePool", "GlobalMaxPool",
-                                     "InstanceNormalization", "LRN", "MaxPool", "SpaceToDepth"});
-/// The same first dimension means the same rows: a row keeps its elements, or is resized alone.
-constexpr auto kSameRows =
-    std::to_array<std::string_view>({"Reshape", "Resize", "Squeeze", "Unsqueeze"});
-/// The same where the dimension they work along is not the first one.
-constexpr auto kAlongAxis = std::to_array<std::string_view>(
-    {"Concat", "Gather", "Hardmax", "LayerNormalization", "LogSoftmax", "Softmax", "Split"});
-constexpr auto kOfSizes =
-    std::to_array<std::string_view>({"Add", "Cast", "Concat", "Div", "Gather", "Identity", "Mul",
-                                     "Slice", "Squeeze", "Sub", "Unsqueeze"});
-
-bool in(Ops ops, std::string_view op) { return std::ranges::find(ops, op) != ops.end(); }
 
 bool starts_with(const ValueType& type, const std::string& batch) {
   return type.shape && !type.shape->empty() && type.shape->front().symbol == batch;
@@ -114,33 +85,50 @@ class Follower {
     if (node.op_type == "Shape") return Holds::Sizes;
     const bool any_samples =
         std::ranges::any_of(node.inputs, [&](ValueId id) { return samples(id); });
-    if (!any_samples) return in(kOfSizes, node.op_type) ? Holds::Sizes : Holds::Unknown;
+    if (!any_samples) return ops::is(node, ops::kSizes) ? Holds::Sizes : Holds::Unknown;
     return keeps_rows(node) ? Holds::Samples : Holds::Unknown;
   }
 
   bool keeps_rows(const Node& node) const {
-    const std::string_view op = node.op_type;
-    if (in(kElementwise, op)) return keeps_rows_elementwise(node);
-    if (op == "MatMul") return keeps_rows_of_product(node);
-    if (op == "Concat") return along_inner_axis(node) && all(node, Holds::Samples);
-    if (op == "Gather" && of(node.inputs[0]) == Holds::Constant) {
-      return node.get_int("axis", 0) == 0;  // a table, and rows of indices
+    if (ops::is(node, ops::kPointwise)) return keeps_rows_pointwise(node);
+    const ops::Batch batch = ops::facts(node).batch;
+    if (batch == ops::Batch::Product) return keeps_rows_of_product(node);
+    if (batch == ops::Batch::Join) return along_inner_axis(node) && all(node, Holds::Samples);
+    if (batch == ops::Batch::Lookup && of(node.inputs[0]) == Holds::Constant) {
+      return axis_of(node) == 0;  // a table, and rows of indices
     }
     // From here on samples come first, and the other inputs say what to do with them.
     if (!samples(node.inputs[0])) return false;
-    if (in(kSameRows, op)) return node.inputs.size() == 1 || !samples(node.inputs.back());
-    if (!all(node, Holds::Constant, 1)) return false;
-    // Other outputs look beyond a sample: positions in the whole batch, means over it.
-    if (in(kRows, op)) return node.outputs.size() == 1 && node.get_int("training_mode", 0) == 0;
-    if (in(kAlongAxis, op)) return along_inner_axis(node);
-    if (op == "QuantizeLinear" || op == "DequantizeLinear") return one_scale_for_rows(node);
-    if (op == "Flatten") return node.get_int("axis", 1) == 1;
-    if (op == "Transpose") return keeps_first(node.get_ints("perm"));
-    if (op == "Gemm") return keeps_rows_of_gemm(node);
-    return op.starts_with("Reduce") && reduces_inner_axes(node);
+    if (batch == ops::Batch::SameRows) {
+      return node.inputs.size() == 1 || !samples(node.inputs.back());
+    }
+    return all(node, Holds::Constant, 1) && keeps_rows_of_first(node, batch);
   }
 
-  bool keeps_rows_elementwise(const Node& node) const {
+  bool keeps_rows_of_first(const Node& node, ops::Batch batch) const {
+    switch (batch) {
+      case ops::Batch::Rows:
+        // Other outputs look beyond a sample: positions in the whole batch, means over it.
+        return node.outputs.size() == 1 && node.get_int("training_mode", 0) == 0;
+      case ops::Batch::InnerAxis:
+      case ops::Batch::Lookup:
+        return along_inner_axis(node);
+      case ops::Batch::Scaled:
+        return one_scale_for_rows(node);
+      case ops::Batch::Flatten:
+        return node.get_int("axis", 1) == 1;
+      case ops::Batch::Permute:
+        return keeps_first(node.get_ints("perm"));
+      case ops::Batch::FirstOperand:
+        return keeps_rows_of_gemm(node);
+      case ops::Batch::Reduce:
+        return reduces_inner_axes(node);
+      default:
+        return false;
+    }
+  }
+
+  bool keeps_rows_pointwise(const Node& node) const {
     const std::size_t rows = rank(node.outputs[0]);
     return std::ranges::all_of(node.inputs, [&](ValueId id) {
       return samples(id) ? rank(id) == rows : same_for_rows(id, rows);
@@ -165,9 +153,12 @@ class Follower {
     return !order.empty() && order.front() == 0;
   }
 
+  static std::int64_t axis_of(const Node& node) {
+    return node.get_int("axis", ops::facts(node).axis);
+  }
+
   bool along_inner_axis(const Node& node) const {
-    const bool first_by_default = node.op_type == "Gather" || node.op_type == "Split";
-    const auto axis = node.get_int("axis", first_by_default ? 0 : -1);
+    const std::int64_t axis = axis_of(node);
     const auto dims = static_cast<std::int64_t>(rank(node.inputs[0]));
     return axis != 0 && axis > -dims;
   }

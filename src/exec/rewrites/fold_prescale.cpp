@@ -10,16 +10,12 @@ namespace quench::exec::rewrites {
 namespace {
 
 /// The channels of what a layer reads, if the value's type shows that it has them all.
-std::optional<Channels> input_channels(const Rewriter& rewriter, const Node& node,
-                                       const Layer& layer, ValueId x) {
+std::optional<Channels> input_channels(const Rewriter& rewriter, const Layer& layer, ValueId x) {
   const Shape& weight = rewriter.constant(layer.weight)->shape();
-  const bool gemm_by_rows = layer.kind == Layer::Kind::Gemm && node.get_int("transB", 0) != 0;
+  const int sum_axis = layer.layout.sum_axis;
   Channels result{.last = layer.channels.last};
-  if (layer.kind == Layer::Kind::Conv) {
-    result.count = num_elements(Shape{weight[1], node.get_int("group", 1)}).value_or(0);
-  } else {
-    result.count = weight[gemm_by_rows ? 1 : 0];
-  }
+  result.count = sum_axis >= 0 ? weight[static_cast<std::size_t>(sum_axis)]
+                               : num_elements(Shape{weight[1], layer.layout.groups}).value_or(0);
   const auto& shape = rewriter.graph()[x].type.shape;
   if (!shape || shape->size() < 2) return std::nullopt;
   result.rank = static_cast<std::int64_t>(shape->size());
@@ -29,8 +25,8 @@ std::optional<Channels> input_channels(const Rewriter& rewriter, const Node& nod
 
 /// Whether what the layer pads with is nothing: a shift would change the padding too.
 bool may_shift(const Node& node, const Layer& layer) {
-  if (layer.kind == Layer::Kind::MatMul) return false;  // it has no bias
-  if (layer.kind == Layer::Kind::Gemm) return true;
+  if (!layer.takes_bias) return false;
+  if (layer.kind == ops::WeightKind::Matrix) return true;
   const std::string padding = node.get_string("auto_pad", "NOTSET");
   return (padding == "NOTSET" || padding == "VALID") &&
          std::ranges::all_of(node.get_ints("pads"), [](std::int64_t each) { return each == 0; });
@@ -57,7 +53,7 @@ std::optional<Chain> chain_before(const Rewriter& rewriter, const Node& layer_no
     const Node& node = rewriter.node(id);
     if (node.inputs.empty() || std::ranges::count(node.inputs, kNoValue) != 0) break;
     const ValueId x = variable_operand(rewriter, node);
-    const auto channels = input_channels(rewriter, layer_node, layer, x);
+    const auto channels = input_channels(rewriter, layer, x);
     auto step = channels ? affine_of(rewriter, node, x, *channels) : std::nullopt;
     if (!step || (step->shifts() && !shift)) break;
     if (!chain.nodes.empty()) step->append(chain.total);
@@ -71,17 +67,18 @@ std::optional<Chain> chain_before(const Rewriter& rewriter, const Node& layer_no
 void fold_at(Rewriter& rewriter, NodeId id) {
   Node fused = rewriter.node(id);
   const auto layer = layer_of(rewriter, fused);
-  if (!layer || layer->kind == Layer::Kind::ConvTranspose || fused.get_int("transA", 0) != 0 ||
-      rewriter.must_stay(layer->weight)) {
+  if (!layer || layer->kind == ops::WeightKind::TransposedConvolution ||
+      fused.get_int("transA", 0) != 0 || rewriter.must_stay(layer->weight)) {
     return;
   }
   const auto chain = chain_before(rewriter, fused, *layer);
   if (!chain) return;
   const Tensor& weight = *rewriter.constant(layer->weight);
-  const double alpha = layer->kind == Layer::Kind::Gemm ? fused.get_float("alpha", 1.0F) : 1.0;
+  const double alpha =
+      layer->kind == ops::WeightKind::Matrix ? fused.get_float("alpha", 1.0F) : 1.0;
   std::vector<double> numbers = to_doubles(weight);
   std::vector<double> shift = layer->shift;
-  WeightMap(fused, *layer, weight).for_each([&](std::size_t i, WeightMap::Channels channels) {
+  WeightMap(*layer, weight).for_each([&](std::size_t i, WeightMap::Channels channels) {
     shift[channels.out] += alpha * numbers[i] * chain->total.shift[channels.in];
     numbers[i] *= chain->total.scale[channels.in];
   });

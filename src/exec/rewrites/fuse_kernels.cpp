@@ -26,9 +26,10 @@ class Fusion {
 
   void run() {
     take_bias();
-    const bool before = layer_.kind != Layer::Kind::ConvTranspose && take_residual("before");
+    const bool adds = layer_.kind != ops::WeightKind::TransposedConvolution;
+    const bool before = adds && take_residual("before");
     const bool activated = take_activation();
-    if (layer_.kind != Layer::Kind::ConvTranspose && !before && activated) take_residual("after");
+    if (adds && !before && activated) take_residual("after");
     if (!dead_.empty()) finish();
   }
 
@@ -80,7 +81,7 @@ class Fusion {
 
   /// The bias as the engine wants it: one number a channel, and nothing to multiply it by.
   ValueId bias() {
-    const bool plain = layer_.kind != Layer::Kind::Gemm || layer_.bias == kNoValue;
+    const bool plain = layer_.kind != ops::WeightKind::Matrix || layer_.bias == kNoValue;
     if (!has_bias_ && plain) return layer_.bias;
     const DType dtype = rewriter_.constant(layer_.weight)->dtype();
     const Tensor sum = convert(Tensor::of<double>({layer_.channels.count}, layer_.shift), dtype);
@@ -91,9 +92,9 @@ class Fusion {
   bool take_alpha() {
     const double alpha = fused_.get_float("alpha", 1.0F);
     fused_.erase("alpha");
-    if (layer_.kind != Layer::Kind::Gemm || alpha == 1) return true;
+    if (layer_.kind != ops::WeightKind::Matrix || alpha == 1) return true;
     const std::vector<double> scale(static_cast<std::size_t>(layer_.channels.count), alpha);
-    std::optional<Tensor> weight = scaled_weight(rewriter_, fused_, layer_, scale);
+    std::optional<Tensor> weight = scaled_weight(rewriter_, layer_, scale);
     if (!weight) return false;
     fused_.inputs[1] =
         rewriter_.add_constant(rewriter_.graph()[layer_.weight].name, std::move(*weight));

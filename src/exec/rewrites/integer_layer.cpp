@@ -5,26 +5,20 @@
 
 #include "exec/rewrites/activation.h"
 #include "exec/rewrites/integer.h"
+#include "ops/facts.h"
 #include "passes/affine.h"
 #include "passes/match.h"
 
 namespace quench::exec::rewrites {
 namespace {
 
-/// The layer's operator among the integer ones, or nothing.
-std::string_view integer_name(const Node& node) {
-  if (node.op_type == "Conv") return "QLinearConv";
-  if (node.op_type == "ConvTranspose") return "QLinearConvTranspose";
-  if (node.op_type == "Gemm" || node.op_type == "MatMul") return "QLinearMatMul";
-  return {};
+/// A plain product and sum.
+bool is_plain(const Node& node) {
+  return node.get_int("transA", 0) == 0 && node.get_float("alpha", 1.0F) == 1.0F &&
+         node.get_float("beta", 1.0F) == 1.0F;
 }
 
-/// A Gemm that is a plain product and sum.
-bool is_plain(const Node& node) {
-  return node.op_type != "Gemm" ||
-         (node.get_int("transA", 0) == 0 && node.get_float("alpha", 1.0F) == 1.0F &&
-          node.get_float("beta", 1.0F) == 1.0F);
-}
+bool is_matrix(const Node& node) { return ops::facts(node).weight == ops::WeightKind::Matrix; }
 
 class LayerRule {
  public:
@@ -32,7 +26,7 @@ class LayerRule {
 
   bool run() {
     const Node& node = rewriter_.node(first_);
-    const std::string_view name = node.domain.empty() ? integer_name(node) : std::string_view();
+    const std::string_view name = ops::facts(node).integer_op;
     if (name.empty() || node.outputs.size() != 1 || node.inputs.size() < 2 || !is_plain(node)) {
       return false;
     }
@@ -59,24 +53,23 @@ class LayerRule {
   bool read_weight(const Node& node, const Quantised& w) {
     const Tensor* weight = rewriter_.constant(w.value);
     if (weight != nullptr && !is_centred(w.grid)) return false;
-    if (weight == nullptr) return node.op_type == "MatMul" && w.grid.per_tensor;
-    const bool product = node.op_type == "Gemm" || node.op_type == "MatMul";
-    if (product ? weight->rank() != 2 : weight->rank() < 3) {
-      return node.op_type == "MatMul" && weight->rank() > 2 && w.grid.per_tensor;
+    const bool either = ops::facts(node).weights == (ops::kInput0 | ops::kInput1);
+    if (weight == nullptr) return either && w.grid.per_tensor;
+    const auto layout = ops::weight_layout(node, 1, weight->shape());
+    if (!layout || (is_matrix(node) && weight->rank() != 2)) {
+      return either && weight->rank() > 2 && w.grid.per_tensor;
     }
-    std::int64_t axis = product ? 1 : 0;
-    if (node.op_type == "Gemm" && node.get_int("transB", 0) != 0) axis = 0;
-    if (node.op_type == "ConvTranspose") axis = 1;
-    if (node.op_type == "ConvTranspose" && node.get_int("group", 1) != 1) return false;
-    channels_ = weight->shape()[static_cast<std::size_t>(axis)];
+    if (layout->grouped_axis) return false;
+    channels_ = layout->channels;
     const std::int64_t given = w.grid.axis < 0 ? w.grid.axis + weight->rank() : w.grid.axis;
     if (w.grid.per_tensor) return true;
-    return given == axis && rewriter_.constant(w.grid.scale)->size() == channels_;
+    return given == layout->channel_axis && rewriter_.constant(w.grid.scale)->size() == channels_;
   }
 
   /// The bias stays integers where its steps are the sums' own, and becomes real numbers otherwise.
   bool read_bias(const Node& node, const Quantised& x, const Quantised& w) {
-    const ValueId given = node.op_type == "MatMul" ? kNoValue : node.input(2);
+    const int input = ops::facts(node).bias;
+    const ValueId given = input < 0 ? kNoValue : node.input(static_cast<std::size_t>(input));
     if (given == kNoValue) return true;
     if (channels_ == 0) return false;
     if (const Tensor* real = rewriter_.constant(given)) return set_bias(to_doubles_or_none(*real));
@@ -145,8 +138,7 @@ class LayerRule {
 
   /// An Add of a constant behind a MatMul without bias.
   void take_added_bias(const Node& node) {
-    const bool last = node.op_type == "Gemm" || node.op_type == "MatMul";
-    if (!last || channels_ == 0 || bias_ != kNoValue || !added_.empty()) return;
+    if (!is_matrix(node) || channels_ == 0 || bias_ != kNoValue || !added_.empty()) return;
     const NodeId next = rewriter_.next(result());
     const Node* add = rewriter_.as(next, "Add");
     const auto& shape = graph()[result()].type.shape;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "exec/rewrites/integer.h"
+#include "ops/facts.h"
 
 namespace quench::exec::rewrites {
 namespace {
@@ -19,10 +20,7 @@ bool is_nearest(const Rewriter& rewriter, const Node& node) {
 /// Whether the node hands on elements of its first input, in whatever order.
 bool moves(const Rewriter& rewriter, const Node& node) {
   if (!node.domain.empty() || node.outputs.size() != 1 || node.inputs.empty()) return false;
-  static constexpr std::array kMoves = {"Reshape",   "Flatten",      "Transpose",    "Squeeze",
-                                        "Unsqueeze", "Slice",        "Expand",       "Tile",
-                                        "Gather",    "DepthToSpace", "SpaceToDepth", "Identity"};
-  if (std::ranges::find(kMoves, node.op_type) != kMoves.end()) return true;
+  if (ops::is(node, ops::kMoves)) return true;
   if (node.op_type == "Resize") return is_nearest(rewriter, node);
   return node.op_type == "MaxPool" && rewriter.opset() >= kMaxPoolOnBytes;
 }

@@ -3,59 +3,23 @@
 // tensor to a QuantizeLinear, on however many branches (x times the gate of x), they are one table.
 // What ends in real numbers is one too, of floats.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
 #include "exec/rewrites/integer.h"
+#include "ops/facts.h"
 
 namespace quench::exec::rewrites {
 namespace {
 
-template <std::size_t kSize>
-bool is_one_of(const std::array<std::string_view, kSize>& names, std::string_view op) {
-  return std::ranges::find(names, op) != names.end();
-}
-
-bool is_function(std::string_view op) {
-  static constexpr std::array<std::string_view, 23> kFunctions = {"Abs",
-                                                                  "Clip",
-                                                                  "Elu",
-                                                                  "Erf",
-                                                                  "Exp",
-                                                                  "Gelu",
-                                                                  "HardSigmoid",
-                                                                  "HardSwish",
-                                                                  "Log",
-                                                                  "Mish",
-                                                                  "Neg",
-                                                                  "Relu",
-                                                                  "Selu",
-                                                                  "LeakyRelu",
-                                                                  "Sigmoid",
-                                                                  "Sqrt",
-                                                                  "Tanh",
-                                                                  "Softsign",
-                                                                  "Softplus",
-                                                                  "Sign",
-                                                                  "Reciprocal",
-                                                                  "Swish",
-                                                                  "ThresholdedRelu"};
-  return is_one_of(kFunctions, op);
-}
+bool is_function(const Node& node) { return ops::is(node, ops::kFunction); }
 
 /// Takes longer than to look its result up.
-bool is_costly(std::string_view op) {
-  static constexpr std::array<std::string_view, 6> kCheap = {"Abs", "Clip", "LeakyRelu",
-                                                             "Neg", "Relu", "Sign"};
-  return is_function(op) && !is_one_of(kCheap, op);
-}
+bool is_costly(const Node& node) { return is_function(node) && !ops::is(node, ops::kCheap); }
 
 /// Of two operands, element by element.
-bool is_binary(std::string_view op) {
-  static constexpr std::array<std::string_view, 7> kBinary = {"Add", "Sub", "Mul", "Div",
-                                                              "Max", "Min", "Pow"};
-  return is_one_of(kBinary, op);
+bool is_binary(const Node& node) {
+  return ops::is(node, ops::kOperands) && node.inputs.size() == 2;
 }
 
 bool is_table(const Node& node) { return node.domain == kEngineDomain && node.op_type == "Table"; }
@@ -102,8 +66,8 @@ class TableRule {
     }
     Region region;
     if (!take(region, last_) || region.sources.size() != 1 || region.channels != 0) return false;
-    const bool costly = std::ranges::any_of(
-        region.nodes, [&](NodeId id) { return is_costly(rewriter_.node(id).op_type); });
+    const bool costly =
+        std::ranges::any_of(region.nodes, [&](NodeId id) { return is_costly(rewriter_.node(id)); });
     if (costly) put(region, end);
     return costly;
   }
@@ -142,7 +106,7 @@ class TableRule {
   bool take_input(Region& region, const Node& node, std::size_t i,
                   std::vector<NodeId>& open) const {
     const ValueId value = node.inputs[i];
-    const bool binary = is_binary(node.op_type);
+    const bool binary = is_binary(node);
     if (value == kNoValue) return true;
     if (const Tensor* constant = rewriter_.constant(value)) {
       const bool operand = binary || (i == 0 && node.op_type == "DequantizeLinear");
@@ -183,7 +147,7 @@ class TableRule {
   bool is_step(const Node& node) const {
     if (!node.domain.empty() || node.outputs.size() != 1 || node.inputs.empty()) return false;
     if (node.op_type != "DequantizeLinear") {
-      return is_function(node.op_type) || (is_binary(node.op_type) && node.inputs.size() == 2);
+      return is_function(node) || is_binary(node);
     }
     const auto grid = grid_of(rewriter_, node);
     return grid && grid->per_tensor;

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // DynamicQuantizeLinear looks for the least and greatest number before it rounds. Kernels that have
 // just written these numbers tell them by one output more, which it takes as its second input.
-#include <algorithm>
 #include <array>
 
 #include "exec/rewrites/integer.h"
+#include "ops/facts.h"
 #include "passes/match.h"
 
 namespace quench::exec::rewrites {
 namespace {
 
-/// Whatever moves numbers keeps their range.
-constexpr std::array<std::string_view, 6> kMoves = {"Flatten", "Identity",  "Reshape",
-                                                    "Squeeze", "Transpose", "Unsqueeze"};
 struct Teller {
   std::string_view op;
   std::size_t output;  ///< that has the range
@@ -40,7 +37,7 @@ class RangeRule {
   NodeId origin(ValueId value) const {
     for (NodeId maker = rewriter_.maker(value); maker != kNoNode; maker = rewriter_.maker(value)) {
       const Node& node = rewriter_.node(maker);
-      if (!node.domain.empty() || std::ranges::find(kMoves, node.op_type) == kMoves.end()) {
+      if (!ops::is(node, ops::kView)) {  // what hands on all numbers keeps their range
         return node.outputs[0] == value ? maker : kNoNode;
       }
       value = node.inputs[0];

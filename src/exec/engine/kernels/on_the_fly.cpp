@@ -93,7 +93,8 @@ at::Tensor expand(const quant::PackedRows& weight, std::int64_t begin, std::int6
 class TiledProduct {
  public:
   TiledProduct(const OpContext& context, std::shared_ptr<const quant::PackedRows> weight)
-      : weight_(std::move(weight)), is_conv_(context.node.get_string("product", "") == "Conv") {
+      : weight_(std::move(weight)),
+        is_conv_(context.node.get_string("product", "") == "convolution") {
     shape_ = context.graph.constant(context.node.input(1))->shape();
     out_axis_ = context.node.get_int("out_axis", -1);
     alpha_ = context.node.get_float("alpha", 1.0F);
@@ -172,7 +173,7 @@ Kernel make_on_the_fly(const OpContext& context) {
   if (!weight) return refuse("its grids do not fit its weight");
   integers.reset();
   release_freed();
-  if (context.node.get_string("product", "") == "Gather") {
+  if (context.node.get_string("product", "") == "table") {
     return [weight, shape](Call& call) { call.set(0, look_up(*weight, shape, call.in(0))); };
   }
   if (context.node.get<GraphBox>("body") == nullptr) return refuse("it has no body");
