@@ -6,8 +6,20 @@
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 #include <string>
+#include <vector>
+
+#include "quench/cpu.h"
 
 namespace quench::cli {
+namespace {
+
+std::vector<std::string> isa_names() {
+  std::vector<std::string> names;
+  for (const Isa isa : all_isas()) names.emplace_back(to_string(isa));
+  return names;
+}
+
+}  // namespace
 
 void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
   app.add_flag("--json", flags.json, "Print one JSON object on stdout");
@@ -17,6 +29,10 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
   app.add_option("--threads", flags.threads, "Threads; 0 means one for each core")
       ->check(CLI::Range(0, 1024))
       ->type_name("N");
+  app.add_option("--max-isa", flags.max_isa,
+                 "Use no better instruction set of this machine than this, to see what it gains")
+      ->check(CLI::IsMember(isa_names()))
+      ->type_name("NAME");
   app.add_option("--seed", flags.seed, "Seed of everything random")->type_name("N");
 }
 
@@ -39,6 +55,7 @@ CLI::App* add_verb(CLI::App& root, const char* name, const char* summary, const 
 
 Context make_context(const CommonFlags& flags, ProgressBar& bar) {
   Context context;
+  if (!flags.max_isa.empty()) set_max_isa(isa_named(flags.max_isa));
   context.threads = flags.threads;
   context.seed = flags.seed;
   context.cancel = watch_interrupts();

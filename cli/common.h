@@ -6,6 +6,7 @@
 
 #include <CLI/App.hpp>
 #include <cstdint>
+#include <string>
 
 #include "cli/progress.h"
 #include "quench/context.h"
@@ -18,13 +19,15 @@ struct CommonFlags {
   bool quiet = false;
   bool verbose = false;
   int threads = 0;
+  std::string max_isa;  ///< empty: what the machine has
   std::uint64_t seed = 0;
 };
 
 /// Which of the common flags make sense for a verb.
 enum class Work { Reads, Runs };
 
-/// Adds --json and --quiet and, for a verb that runs a model, --threads, --seed and --verbose.
+/// Adds --json and --quiet and, for a verb that runs a model, --threads, --max-isa, --seed and
+/// --verbose.
 void add_common_flags(CLI::App& app, CommonFlags& flags, Work work);
 
 /// Adds --dequant; `value` must outlive the parsing.

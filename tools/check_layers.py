@@ -14,7 +14,7 @@ ROOMS = [
 ]
 # The room that each public header belongs to.
 PUBLIC_HEADERS = {
-    "error": "base", "context": "base", "nearest": "base", "files": "base",
+    "error": "base", "cpu": "base", "context": "base", "nearest": "base", "files": "base",
     "jobs": "pipeline", "dtype": "tensor", "tensor": "tensor", "node": "ir",
     "graph": "ir", "model": "ir", "data": "data", "session": "exec", "metrics": "metrics",
     "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "statistics": "observe", "lower": "lower",

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "quant/clones.h"
+#include "base/cpu.h"
 
 namespace quench::observe {
 namespace {
@@ -29,8 +29,10 @@ inline double error_integral(double edge, double inverse, const StepGrid& grid) 
   return k * (1.0 / 12.0) + rest * rest * rest * (1.0 / 3.0);
 }
 
-QUENCH_CLONES double error_sum(const double* __restrict edges, const double* __restrict rises,
-                               std::size_t count, const StepGrid& given) {
+QUENCH_MULTIVERSION(double, error_sum,
+                    (const double* __restrict edges, const double* __restrict rises,
+                     std::size_t count, const StepGrid& given),
+                    (edges, rises, count, given)) {
   const StepGrid grid = given;
   const double inverse = 1.0 / grid.step;
   std::array<double, kLanes> lanes{};

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "quant/clones.h"
+#include "base/cpu.h"
 #include "quant/lanes.h"
 
 namespace quench::observe {
@@ -31,7 +31,8 @@ inline std::int32_t bin_of(float value, float inverse, const Bins& bins) {
 
 // Sums are kept in a fixed number of lanes, so that every instruction set adds in the same order.
 // A float's square is exact in double: fused or not, the result is the same.
-QUENCH_CLONES Summary summarize(const float* __restrict src, std::int64_t count) {
+QUENCH_MULTIVERSION(Summary, summarize, (const float* __restrict src, std::int64_t count),
+                    (src, count)) {
   Lanes<float> low(std::numeric_limits<float>::infinity());
   Lanes<float> high(-std::numeric_limits<float>::infinity());
   Lanes<double> sum;
@@ -68,8 +69,10 @@ QUENCH_CLONES Summary summarize(const float* __restrict src, std::int64_t count)
   return result;
 }
 
-QUENCH_CLONES void count_bins(const float* __restrict src, std::int64_t count, const Bins& bins,
-                              std::uint16_t* __restrict lanes) {
+QUENCH_MULTIVERSION(void, count_bins,
+                    (const float* __restrict src, std::int64_t count, const Bins& bins,
+                     std::uint16_t* __restrict lanes),
+                    (src, count, bins, lanes)) {
   const Bins own = bins;
   std::array<std::uint32_t, kBlock> index;
   const float inverse = 1.0F / own.width;
@@ -96,8 +99,10 @@ void count_directly(const float* src, std::int64_t count, const Bins& bins, std:
 }
 
 // The four counters of a bin are added inside one 64-bit word.
-QUENCH_CLONES void gather_lanes(std::uint16_t* __restrict lanes, std::int64_t num_bins,
-                                std::uint32_t* __restrict bins) {
+QUENCH_MULTIVERSION(void, gather_lanes,
+                    (std::uint16_t* __restrict lanes, std::int64_t num_bins,
+                     std::uint32_t* __restrict bins),
+                    (lanes, num_bins, bins)) {
   constexpr std::uint64_t kEven = 0x0000ffff0000ffff;
   static_assert(kLanes * sizeof(std::uint16_t) == sizeof(std::uint64_t));
   for (std::int64_t i = 0; i < num_bins; ++i) {

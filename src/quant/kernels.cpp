@@ -2,7 +2,7 @@
 // The loops that quantise a run of values with one grid; plain, so that compilers vectorise them.
 #include "quant/kernels.h"
 
-#include "quant/clones.h"
+#include "base/cpu.h"
 #include "quant/lanes.h"
 
 namespace quench::quant {
@@ -21,9 +21,8 @@ inline float rounded(float value, const Grid& grid) {
 }
 
 template <typename Integer>
-inline __attribute__((always_inline)) void quantize_loop(const float* __restrict src,
-                                                         std::int64_t count, const Grid& given,
-                                                         Integer* __restrict dst) {
+QUENCH_INLINE void quantize_loop(const float* __restrict src, std::int64_t count, const Grid& given,
+                                 Integer* __restrict dst) {
   const Grid grid = given;
   for (std::int64_t i = 0; i < count; ++i) {
     dst[i] =
@@ -32,9 +31,8 @@ inline __attribute__((always_inline)) void quantize_loop(const float* __restrict
 }
 
 template <typename Integer>
-inline __attribute__((always_inline)) void dequantize_loop(const Integer* __restrict src,
-                                                           std::int64_t count, const Grid& given,
-                                                           float* __restrict dst) {
+QUENCH_INLINE void dequantize_loop(const Integer* __restrict src, std::int64_t count,
+                                   const Grid& given, float* __restrict dst) {
   const Grid grid = given;
   for (std::int64_t i = 0; i < count; ++i) {
     dst[i] = (static_cast<float>(src[i]) - grid.zero_point) * grid.scale;
@@ -43,34 +41,45 @@ inline __attribute__((always_inline)) void dequantize_loop(const Integer* __rest
 
 }  // namespace
 
-// Clones need ordinary functions, so the four types are spelled out. A type takes no parentheses.
+// Versions need ordinary functions, so the four types are spelled out. A type takes no parentheses.
 // NOLINTBEGIN(bugprone-macro-parentheses)
-#define QUENCH_QUANT_LOOPS(Integer)                                                       \
-  template <>                                                                             \
-  QUENCH_CLONES void quantize(const float* src, std::int64_t count, const Grid& grid,     \
-                              Integer* dst) {                                             \
-    quantize_loop(src, count, grid, dst);                                                 \
-  }                                                                                       \
-  template <>                                                                             \
-  QUENCH_CLONES void dequantize(const Integer* src, std::int64_t count, const Grid& grid, \
-                                float* dst) {                                             \
-    dequantize_loop(src, count, grid, dst);                                               \
+#define QUENCH_QUANT_LOOPS(Integer, name)                                                     \
+  QUENCH_MULTIVERSION(void, quantize_##name,                                                  \
+                      (const float* src, std::int64_t count, const Grid& grid, Integer* dst), \
+                      (src, count, grid, dst)) {                                              \
+    quantize_loop(src, count, grid, dst);                                                     \
+  }                                                                                           \
+  QUENCH_MULTIVERSION(void, dequantize_##name,                                                \
+                      (const Integer* src, std::int64_t count, const Grid& grid, float* dst), \
+                      (src, count, grid, dst)) {                                              \
+    dequantize_loop(src, count, grid, dst);                                                   \
+  }                                                                                           \
+  template <>                                                                                 \
+  void quantize(const float* src, std::int64_t count, const Grid& grid, Integer* dst) {       \
+    quantize_##name(src, count, grid, dst);                                                   \
+  }                                                                                           \
+  template <>                                                                                 \
+  void dequantize(const Integer* src, std::int64_t count, const Grid& grid, float* dst) {     \
+    dequantize_##name(src, count, grid, dst);                                                 \
   }
-QUENCH_QUANT_LOOPS(std::int8_t)
-QUENCH_QUANT_LOOPS(std::uint8_t)
-QUENCH_QUANT_LOOPS(std::int16_t)
-QUENCH_QUANT_LOOPS(std::uint16_t)
+QUENCH_QUANT_LOOPS(std::int8_t, s8)
+QUENCH_QUANT_LOOPS(std::uint8_t, u8)
+QUENCH_QUANT_LOOPS(std::int16_t, s16)
+QUENCH_QUANT_LOOPS(std::uint16_t, u16)
 #undef QUENCH_QUANT_LOOPS
 // NOLINTEND(bugprone-macro-parentheses)
 
-QUENCH_CLONES void fake_quantize(const float* __restrict src, std::int64_t count, const Grid& grid,
-                                 float* __restrict dst) {
+QUENCH_MULTIVERSION(void, fake_quantize,
+                    (const float* __restrict src, std::int64_t count, const Grid& grid,
+                     float* __restrict dst),
+                    (src, count, grid, dst)) {
   const Grid own = grid;
   for (std::int64_t i = 0; i < count; ++i) dst[i] = rounded(src[i], own) * own.scale;
 }
 
-QUENCH_CLONES double squared_error(const float* __restrict src, std::int64_t count,
-                                   const Grid& grid) {
+QUENCH_MULTIVERSION(double, squared_error,
+                    (const float* __restrict src, std::int64_t count, const Grid& grid),
+                    (src, count, grid)) {
   const Grid own = grid;
   Lanes<double> lanes;
   std::int64_t i = 0;

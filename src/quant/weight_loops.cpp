@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "quant/clones.h"
+#include "base/cpu.h"
 #include "quant/lanes.h"
 
 namespace quench::quant {
@@ -22,8 +22,7 @@ struct LaneSums {
   Lanes<float> drift;
 };
 
-inline __attribute__((always_inline)) void add(LaneSums& sums, int lane, float value, float step,
-                                               float scale) {
+QUENCH_INLINE void add(LaneSums& sums, int lane, float value, float step, float scale) {
   const float error = value - scale * step;
   sums.values[lane] += value * value;
   sums.errors[lane] += error * error;
@@ -33,10 +32,8 @@ inline __attribute__((always_inline)) void add(LaneSums& sums, int lane, float v
 }
 
 template <typename Integer>
-inline __attribute__((always_inline)) Moments moments_loop(const float* __restrict src,
-                                                           const Integer* __restrict integers,
-                                                           std::int64_t count, float scale,
-                                                           float zero) {
+QUENCH_INLINE Moments moments_loop(const float* __restrict src, const Integer* __restrict integers,
+                                   std::int64_t count, float scale, float zero) {
   Moments result;
   for (std::int64_t begin = 0; begin < count; begin += kChunk) {
     const std::int64_t end = std::min(count, begin + kChunk);
@@ -59,7 +56,8 @@ inline __attribute__((always_inline)) Moments moments_loop(const float* __restri
 
 }  // namespace
 
-QUENCH_CLONES Extent extent_of(const float* __restrict src, std::int64_t count) {
+QUENCH_MULTIVERSION(Extent, extent_of, (const float* __restrict src, std::int64_t count),
+                    (src, count)) {
   Lanes<float> low;
   Lanes<float> high;
   // NaN and infinity are the numbers that do not cancel themselves.
@@ -95,14 +93,20 @@ double sum_of_magnitudes(const float* src, std::int64_t count) {
   return sum;
 }
 
-#define QUENCH_MOMENTS(Integer)                                                                   \
-  template <>                                                                                     \
-  QUENCH_CLONES Moments moments_of(const float* src, const Integer* integers, std::int64_t count, \
-                                   float scale, int zero) {                                       \
-    return moments_loop(src, integers, count, scale, static_cast<float>(zero));                   \
+#define QUENCH_MOMENTS(Integer, name)                                                            \
+  QUENCH_MULTIVERSION(                                                                           \
+      Moments, moments_##name,                                                                   \
+      (const float* src, const Integer* integers, std::int64_t count, float scale, int zero),    \
+      (src, integers, count, scale, zero)) {                                                     \
+    return moments_loop(src, integers, count, scale, static_cast<float>(zero));                  \
+  }                                                                                              \
+  template <>                                                                                    \
+  Moments moments_of(const float* src, const Integer* integers, std::int64_t count, float scale, \
+                     int zero) {                                                                 \
+    return moments_##name(src, integers, count, scale, zero);                                    \
   }
-QUENCH_MOMENTS(std::int8_t)
-QUENCH_MOMENTS(std::int16_t)
+QUENCH_MOMENTS(std::int8_t, s8)
+QUENCH_MOMENTS(std::int16_t, s16)
 #undef QUENCH_MOMENTS
 
 }  // namespace quench::quant

@@ -7,8 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/cpu.h"
 #include "base/parallel.h"
-#include "quant/clones.h"
 
 namespace quench::tune {
 namespace {
@@ -16,14 +16,18 @@ namespace {
 /// Columns that are eliminated together: the rest of the matrix is then read once for all of them.
 constexpr std::int64_t kPanel = 8;
 
-QUENCH_CLONES void axpy(double factor, const double* __restrict x, double* __restrict y,
-                        std::int64_t count) {
+QUENCH_MULTIVERSION(void, axpy,
+                    (double factor, const double* __restrict x, double* __restrict y,
+                     std::int64_t count),
+                    (factor, x, y, count)) {
   for (std::int64_t i = 0; i < count; ++i) y[i] += factor * x[i];
 }
 
 /// y += sum of factors[k] * rows[k].
-QUENCH_CLONES void axpy_panel(const double* __restrict factors, const double* const* rows,
-                              double* __restrict y, std::int64_t count) {
+QUENCH_MULTIVERSION(void, axpy_panel,
+                    (const double* __restrict factors, const double* const* rows,
+                     double* __restrict y, std::int64_t count),
+                    (factors, rows, y, count)) {
   const double* r0 = rows[0];
   const double* r1 = rows[1];
   const double* r2 = rows[2];
@@ -39,8 +43,10 @@ QUENCH_CLONES void axpy_panel(const double* __restrict factors, const double* co
 }
 
 /// Row i of the upper triangle gets eight samples at once.
-QUENCH_CLONES void add_samples(const float* const* rows, std::int64_t width, std::int64_t i,
-                               double* __restrict sums) {
+QUENCH_MULTIVERSION(void, add_samples,
+                    (const float* const* rows, std::int64_t width, std::int64_t i,
+                     double* __restrict sums),
+                    (rows, width, i, sums)) {
   const float* r0 = rows[0];
   const float* r1 = rows[1];
   const float* r2 = rows[2];

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/cpu.h"
 #include "base/parallel.h"
-#include "quant/clones.h"
 #include "quant/weight_group.h"
 
 namespace quench::tune {
@@ -18,13 +18,17 @@ constexpr double kDamping = 0.01;
 /// Rows that share a pass over the factor.
 constexpr std::int64_t kRows = 8;
 
-QUENCH_CLONES void subtract(float factor, const float* __restrict x, float* __restrict y,
-                            std::int64_t count) {
+QUENCH_MULTIVERSION(void, subtract,
+                    (float factor, const float* __restrict x, float* __restrict y,
+                     std::int64_t count),
+                    (factor, x, y, count)) {
   for (std::int64_t i = 0; i < count; ++i) y[i] -= factor * x[i];
 }
 
-QUENCH_CLONES double quadratic_row(const float* __restrict error, const double* __restrict row,
-                                   std::int64_t count) {
+QUENCH_MULTIVERSION(double, quadratic_row,
+                    (const float* __restrict error, const double* __restrict row,
+                     std::int64_t count),
+                    (error, row, count)) {
   double sum = 0;
   for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(error[j]) * row[j];
   return sum;

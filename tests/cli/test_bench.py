@@ -20,6 +20,15 @@ class BenchTest(harness.CliTest):
         # The engine alone takes more than 100 MB; it must not be counted.
         self.assertLess(result["peak_rss_mb"], 60)
 
+    def test_lesser_instruction_sets(self):
+        """The cap reaches the loops: an 8-bit model runs in float without products of bytes."""
+        self.run_quench("quantize", "model.onnx", "-o", "int8.onnx", "--data", "images.npy")
+        for isa in ("portable", "avx2", "avx512", "vnni", "vbmi"):
+            result = self.run_quench("bench", "int8.onnx", "--runs", "2", "--max-isa", isa)
+            warned = "without VNNI" in result.stderr
+            if isa in ("portable", "avx2", "avx512"):
+                self.assertTrue(warned, isa)
+
     def test_several_models(self):
         result = self.run_json("bench", "model.onnx", "reference.onnx", "--runs", "3")
         self.assertEqual([each["model"] for each in result["models"]],

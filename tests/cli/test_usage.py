@@ -49,6 +49,7 @@ class UsageTest(harness.CliTest):
             (["bench", "model.onnx", "--batch", "0"], "--batch"),
             (["bench", "model.onnx", "--batch", "many"], "--batch"),
             (["bench", "model.onnx", "--threads", "-1"], "--threads"),
+            (["bench", "model.onnx", "--max-isa", "sse9"], "--max-isa"),
             (["bench", "model.onnx", "--shape", "x"], "NAME=VALUE"),
             (["bench", "model.onnx", "--shape", "x=1,a"], "1,3,224,224"),
             (["eval", "model.onnx", "--data", "images.npy", "--mean", "1,b"], "--mean"),

@@ -7,6 +7,7 @@
 #include <functional>
 #include <random>
 
+#include "quench/cpu.h"
 #include "quench/session.h"
 #include "unit/passes/builder.h"
 

@@ -173,12 +173,8 @@ class PoolAllocator final : public c10::Allocator {
 
 void use_pool_allocator() {
   static PoolAllocator allocator;
-  static const bool once = [] {
-    constexpr std::uint8_t kPriority = 100;  // above libtorch's own
-    c10::SetCPUAllocator(&allocator, kPriority);
-    return true;
-  }();
-  (void)once;
+  constexpr std::uint8_t kPriority = 100;  // above libtorch's own
+  c10::SetCPUAllocator(&allocator, kPriority);
 }
 
 void trim_pool() {

@@ -6,7 +6,7 @@ namespace quench::exec {
 
 /// Makes libtorch take large blocks from a pool. The system's allocator returns them after every
 /// step, and fetching zeroed pages again costs more than many kernels (SqueezeNet: a fifth of the
-/// run). Idempotent.
+/// run). For the whole process, once.
 void use_pool_allocator();
 /// Gives blocks that nobody uses back to the system.
 void trim_pool();

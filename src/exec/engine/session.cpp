@@ -6,11 +6,11 @@
 
 #include "base/nearest.h"
 #include "exec/engine/bridge.h"
-#include "exec/engine/int8/grid.h"
 #include "exec/engine/pool_allocator.h"
 #include "exec/engine/prepare.h"
 #include "exec/engine/program.h"
 #include "exec/engine/slices.h"
+#include "exec/engine/start.h"
 #include "exec/session_impl.h"
 
 namespace quench::exec {
@@ -73,6 +73,23 @@ Tensor to_result(const std::string& name, const at::Tensor& value) {
   }
 }
 
+/// How many threads libtorch and oneDNN use while it lives: both read OpenMP's number, which every
+/// calling thread has for itself and gets back. at::set_num_threads would set the same number, and
+/// start and end another pool of threads (XNNPACK's) that nothing here uses: 5 ms. The first
+/// question sets libtorch's own choice.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int threads) : before_(at::get_num_threads()) {
+    if (before_ != threads) omp_set_num_threads(threads);
+  }
+  ~ThreadCount() { omp_set_num_threads(before_); }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+
+ private:
+  int before_;
+};
+
 class EngineSession final : public Session::Impl {
  public:
   EngineSession(Model&& model, const SessionOptions& options, const Context& context)
@@ -81,8 +98,7 @@ class EngineSession final : public Session::Impl {
       if (!model.graph[id].constant) inputs.push_back(model.graph[id]);
     }
     for (const ValueId id : model.graph.outputs) outputs.push_back(model.graph[id]);
-    use_threads();
-    use_pool_allocator();
+    const ThreadCount count(threads_);
     at::NoGradGuard no_gradients;
     CompileOptions compile;
     compile.fast = !options.reference;
@@ -109,7 +125,7 @@ class EngineSession final : public Session::Impl {
   EngineSession& operator=(const EngineSession&) = delete;
 
   TensorMap run(const TensorMap& feeds, std::span<const std::string> wanted) override {
-    use_threads();
+    const ThreadCount count(threads_);
     at::InferenceMode inference;
     Feeds slots;
     for (const auto& [name, tensor] : feeds) {
@@ -151,14 +167,6 @@ class EngineSession final : public Session::Impl {
     return whole ? batch : 0;
   }
 
-  /// libtorch and oneDNN read the number of OpenMP's threads, which every calling thread has for
-  /// itself. at::set_num_threads would set the same number, and start and end another pool of
-  /// threads (XNNPACK's) that nothing here uses: 5 ms. The first question sets libtorch's own
-  /// choice.
-  void use_threads() const {
-    if (at::get_num_threads() != threads_) omp_set_num_threads(threads_);
-  }
-
   ValueId find(const std::string& name, const char* verb) const {
     const Graph& graph = program_->graph();
     const ValueId id = graph.find(name);
@@ -182,5 +190,6 @@ class EngineSession final : public Session::Impl {
 
 extern "C" __attribute__((visibility("default"))) quench::Session::Impl* quench_engine_open(
     quench::Model&& model, const quench::SessionOptions& options, const quench::Context& context) {
+  quench::exec::start_engine();
   return new quench::exec::EngineSession(std::move(model), options, context);
 }

@@ -2,6 +2,7 @@
 // Errors, suggestions, parallel loops and the context.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <vector>
@@ -10,9 +11,20 @@
 #include "base/nearest.h"
 #include "base/parallel.h"
 #include "quench/context.h"
+#include "quench/cpu.h"
 
 namespace quench {
 namespace {
+
+TEST(Cpu, CapBindsAndNamesGoBothWays) {
+  for (const Isa isa : all_isas()) EXPECT_EQ(isa_named(to_string(isa)), isa);
+  EXPECT_THROW(isa_named("sse9"), Error);
+  for (const Isa isa : all_isas()) {
+    set_max_isa(isa);
+    EXPECT_EQ(max_isa(), isa);
+    EXPECT_EQ(used_isa(), std::min(isa, machine_isa()));
+  }
+}
 
 TEST(Error, FramesReadFromTheOutside) {
   Error error(ErrorKind::BadModel, "it has no type");

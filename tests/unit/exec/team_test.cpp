@@ -2,6 +2,7 @@
 // Threads that stay together over the steps of an 8-bit model: the same bytes as one thread alone,
 // errors that leave the session whole, several sessions at the same time.
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <random>
 #include <thread>
@@ -51,6 +52,14 @@ Tensor random_bytes(std::int64_t channels, unsigned seed) {
 std::vector<std::uint8_t> bytes_of(const TensorMap& results) {
   const auto data = results.at("d4").data<std::uint8_t>();
   return {data.begin(), data.end()};
+}
+
+TEST(Team, LeavesTheCallersNumberOfThreads) {
+  omp_set_num_threads(5);
+  Session session(bytes_model(), {}, Context{.threads = 2});
+  EXPECT_EQ(omp_get_max_threads(), 5);
+  session.run({{"x", random_bytes(kChannels, 1)}});
+  EXPECT_EQ(omp_get_max_threads(), 5);
 }
 
 TEST(Team, GivesTheBytesOfOneThread) {

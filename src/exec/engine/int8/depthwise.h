@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/cpu.h"
 #include "exec/engine/int8/loops.h"
 
 namespace quench::exec {
@@ -106,7 +107,7 @@ struct PixelLine {
   std::int64_t step;
 };
 
-#if defined(__x86_64__)
+#if defined(QUENCH_X86)
 /// Whether this processor has what the functions below need.
 bool has_depthwise();
 /// Copies pixels to lie side by side; up to 63 bytes behind them are overwritten.

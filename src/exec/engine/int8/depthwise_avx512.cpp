@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner loop of depthwise convolutions, written for AVX-512 with VNNI: four taps of 64 bytes
 // are interleaved once and serve two rows of the result.
+#include "base/cpu.h"
 #include "exec/engine/int8/depthwise.h"
 
-#if defined(__x86_64__)
+#if defined(QUENCH_X86)
 #include <immintrin.h>
 
 #include <cstring>
-
-#define QUENCH_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 
 namespace quench::exec::avx512 {
 namespace {
@@ -156,12 +155,7 @@ QUENCH_VNNI void run(const DepthwisePair& pair, const Rows& rows) {
 
 }  // namespace
 
-bool has_depthwise() {
-  static const bool kHas =
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vnni");
-  return kHas;
-}
+bool has_depthwise() { return cpu::uses(Isa::Vnni); }
 
 /// Pixels whose last, partial block is at most a quarter, a half or a whole one.
 template <int kBytes>

@@ -17,6 +17,11 @@ enum class AddBytes {
   Twice  ///< after the sums were rounded to a grid of their own
 };
 
+/// A byte four times.
+inline std::int32_t repeated(std::uint8_t byte) {
+  return static_cast<std::int32_t>(0x01010101U * byte);
+}
+
 /// A grid of bytes as registers want it: every field fills 32 bits, to be repeated.
 struct BytePattern {
   std::int32_t zero = 0;  ///< 16 bits, twice
@@ -25,7 +30,11 @@ struct BytePattern {
   std::int32_t flip = 0;
 
   BytePattern() = default;
-  explicit BytePattern(const ByteStore& store);
+  explicit BytePattern(const ByteStore& store)
+      : zero(static_cast<std::int32_t>(0x00010001U * static_cast<std::uint32_t>(store.zero))),
+        low(repeated(static_cast<std::uint8_t>(store.low))),
+        high(repeated(static_cast<std::uint8_t>(store.high))),
+        flip(repeated(store.flip)) {}
   /// Whether numbers cut to bytes are all there is to do.
   bool bare() const noexcept { return zero == 0 && low == 0 && high == -1 && flip == 0; }
 };

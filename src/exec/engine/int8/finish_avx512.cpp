@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scales, adds, rounds and stores the sums of a tile as bytes with AVX-512.
+#include "base/cpu.h"
 #include "exec/engine/int8/finish.h"
 
-#if defined(__x86_64__)
+#if defined(QUENCH_X86)
 #include "exec/engine/int8/finish_lanes.h"
-
-#define QUENCH_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 
 namespace quench::exec {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads grids, asks the processor.
+// Reads grids.
 #include "exec/engine/int8/grid.h"
 
 #include <cmath>
-#include <oneapi/dnnl/dnnl.hpp>
 
 namespace quench::exec {
 
@@ -31,20 +30,6 @@ std::optional<ByteGrid> take_grid(const OpContext& context, std::size_t scale, s
   context.take_constant(scale);
   if (origin.defined()) context.take_constant(zero);
   return grid;
-}
-
-bool multiplies_bytes_exactly() {
-  switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::sse41:
-    case dnnl::cpu_isa::avx:
-    case dnnl::cpu_isa::avx2:
-    case dnnl::cpu_isa::avx512_mic:
-    case dnnl::cpu_isa::avx512_mic_4ops:
-    case dnnl::cpu_isa::avx512_core:
-      return false;
-    default:
-      return true;
-  }
 }
 
 }  // namespace quench::exec

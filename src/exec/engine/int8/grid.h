@@ -28,8 +28,4 @@ std::optional<ByteGrid> take_grid(const OpContext& context, std::size_t scale, s
 std::optional<ByteGrid> take_grid(const OpContext& context, std::size_t scale, std::size_t zero,
                                   DType otherwise);
 
-/// Whether this machine multiplies bytes without saturating in between (VNNI). Elsewhere oneDNN's
-/// integer kernels may saturate 16-bit sums, and exact float kernels run instead.
-bool multiplies_bytes_exactly();
-
 }  // namespace quench::exec

@@ -6,11 +6,13 @@
 #include <cstring>
 #include <limits>
 
+#include "base/cpu.h"
 #include "exec/engine/int8/loops_avx512.h"
-#include "quant/clones.h"
 
 namespace quench::exec {
 namespace {
+
+using FloatPair = std::pair<float, float>;  // a comma less for the macro
 
 /// Rounds half to even: the sum has no bits left for fractions. Right below 2^22.
 inline float round_even(float x) {
@@ -35,19 +37,18 @@ inline float load_byte(std::uint8_t byte, std::uint8_t flip) {
   return static_cast<float>(static_cast<std::int32_t>(byte ^ flip));
 }
 
-}  // namespace
-
-QUENCH_CLONES
-static void quantize_anywhere(const float* src, float scale, const ByteStore& store,
-                              std::uint8_t* dst, std::int64_t size) {
+QUENCH_MULTIVERSION(void, quantize_anywhere,
+                    (const float* src, float scale, const ByteStore& store, std::uint8_t* dst,
+                     std::int64_t size),
+                    (src, scale, store, dst, size)) {
   const ByteStore keep = store;
   for (std::int64_t i = 0; i < size; ++i) dst[i] = store_byte(src[i] / scale, keep);
 }
 
-QUENCH_CLONES
-static void quantize_planes_anywhere(const float* src, std::int64_t stride, std::int64_t channels,
-                                     float scale, const ByteStore& store, std::uint8_t* dst,
-                                     std::int64_t size) {
+QUENCH_MULTIVERSION(void, quantize_planes_anywhere,
+                    (const float* src, std::int64_t stride, std::int64_t channels, float scale,
+                     const ByteStore& store, std::uint8_t* dst, std::int64_t size),
+                    (src, stride, channels, scale, store, dst, size)) {
   const ByteStore keep = store;
   constexpr std::int64_t kBlock = 256;
   std::uint8_t line[kBlock];
@@ -62,15 +63,10 @@ static void quantize_planes_anywhere(const float* src, std::int64_t stride, std:
   }
 }
 
-QUENCH_CLONES
-void dequantize_loop(const std::uint8_t* src, std::uint8_t flip, float zero, float scale,
-                     float* dst, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) dst[i] = (load_byte(src[i], flip) - zero) * scale;
-}
-
-QUENCH_CLONES
-static void add_anywhere(const std::uint8_t* a, const std::uint8_t* b, const ByteSum& sum,
-                         const ByteStore& store, std::uint8_t* dst, std::int64_t size) {
+QUENCH_MULTIVERSION(void, add_anywhere,
+                    (const std::uint8_t* a, const std::uint8_t* b, const ByteSum& sum,
+                     const ByteStore& store, std::uint8_t* dst, std::int64_t size),
+                    (a, b, sum, store, dst, size)) {
   const ByteStore keep = store;
   const ByteSum by = sum;
   for (std::int64_t i = 0; i < size; ++i) {
@@ -79,10 +75,11 @@ static void add_anywhere(const std::uint8_t* a, const std::uint8_t* b, const Byt
   }
 }
 
-QUENCH_CLONES
-static void mul_anywhere(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
-                         const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
-                         std::int64_t size) {
+QUENCH_MULTIVERSION(void, mul_anywhere,
+                    (const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
+                     const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
+                     std::int64_t size),
+                    (a, load_a, b, load_b, store, dst, size)) {
   const ByteStore keep = store;
   const ByteLoad first = load_a;
   const ByteLoad second = load_b;
@@ -93,8 +90,42 @@ static void mul_anywhere(const std::uint8_t* a, const ByteLoad& load_a, const st
   }
 }
 
-QUENCH_CLONES
-std::pair<float, float> extent_loop(const float* src, std::int64_t size) {
+QUENCH_MULTIVERSION(void, sum_rows_anywhere,
+                    (const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
+                     std::int32_t* sums),
+                    (src, flip, shape, sums)) {
+  for (std::int64_t row = 0; row < shape.rows; ++row) {
+    const std::uint8_t* line = src + row * shape.columns;
+    for (std::int64_t i = 0; i < shape.columns; ++i) {
+      sums[i] += static_cast<std::uint8_t>(line[i] ^ flip);
+    }
+  }
+}
+
+QUENCH_MULTIVERSION(void, mul_rows_anywhere,
+                    (const std::uint8_t* a, const ByteLoad& load, const float* factors,
+                     const ByteStore& store, std::uint8_t* dst, const RowShape& shape),
+                    (a, load, factors, store, dst, shape)) {
+  const ByteStore keep = store;
+  const ByteLoad first = load;
+  for (std::int64_t row = 0; row < shape.rows; ++row) {
+    for (std::int64_t i = 0; i < shape.columns; ++i) {
+      const float x = load_byte(a[row * shape.columns + i], first.flip) - first.shift;
+      dst[row * shape.columns + i] = store_byte(x * factors[i] * first.scale, keep);
+    }
+  }
+}
+
+}  // namespace
+
+QUENCH_MULTIVERSION(void, dequantize_loop,
+                    (const std::uint8_t* src, std::uint8_t flip, float zero, float scale,
+                     float* dst, std::int64_t size),
+                    (src, flip, zero, scale, dst, size)) {
+  for (std::int64_t i = 0; i < size; ++i) dst[i] = (load_byte(src[i], flip) - zero) * scale;
+}
+
+QUENCH_MULTIVERSION(FloatPair, extent_loop, (const float* src, std::int64_t size), (src, size)) {
   float low = std::numeric_limits<float>::infinity();
   float high = -low;
   constexpr std::int64_t kLanes = 32;
@@ -121,40 +152,16 @@ std::pair<float, float> extent_loop(const float* src, std::int64_t size) {
   return {low, high};
 }
 
-QUENCH_CLONES
-static void sum_rows_anywhere(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
-                              std::int32_t* sums) {
-  for (std::int64_t row = 0; row < shape.rows; ++row) {
-    const std::uint8_t* line = src + row * shape.columns;
-    for (std::int64_t i = 0; i < shape.columns; ++i) {
-      sums[i] += static_cast<std::uint8_t>(line[i] ^ flip);
-    }
-  }
-}
-
-QUENCH_CLONES
-static void mul_rows_anywhere(const std::uint8_t* a, const ByteLoad& load, const float* factors,
-                              const ByteStore& store, std::uint8_t* dst, const RowShape& shape) {
-  const ByteStore keep = store;
-  const ByteLoad first = load;
-  for (std::int64_t row = 0; row < shape.rows; ++row) {
-    for (std::int64_t i = 0; i < shape.columns; ++i) {
-      const float x = load_byte(a[row * shape.columns + i], first.flip) - first.shift;
-      dst[row * shape.columns + i] = store_byte(x * factors[i] * first.scale, keep);
-    }
-  }
-}
-
 void quantize_loop(const float* src, float scale, const ByteStore& store, std::uint8_t* dst,
                    std::int64_t size) {
-  const auto run = avx512::available() ? avx512::quantize : quantize_anywhere;
+  const auto run = cpu::uses(Isa::Avx512) ? avx512::quantize : quantize_anywhere;
   run(src, scale, store, dst, size);
 }
 
 void quantize_planes_loop(const float* src, std::int64_t stride, std::int64_t channels, float scale,
                           const ByteStore& store, std::uint8_t* dst, std::int64_t size) {
   std::int64_t done = 0;
-  if (channels == 3 && avx512::available()) {
+  if (channels == 3 && cpu::uses(Isa::Avx512)) {
     done = avx512::quantize_rgb(src, stride, scale, store, dst, size);
   }
   quantize_planes_anywhere(src + done, stride, channels, scale, store, dst + done * channels,
@@ -163,20 +170,20 @@ void quantize_planes_loop(const float* src, std::int64_t stride, std::int64_t ch
 
 void add_loop(const std::uint8_t* a, const std::uint8_t* b, const ByteSum& sum,
               const ByteStore& store, std::uint8_t* dst, std::int64_t size) {
-  const auto run = avx512::available() ? avx512::add : add_anywhere;
+  const auto run = cpu::uses(Isa::Avx512) ? avx512::add : add_anywhere;
   run(a, b, sum, store, dst, size);
 }
 
 void mul_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
               const ByteLoad& load_b, const ByteStore& store, std::uint8_t* dst,
               std::int64_t size) {
-  const auto run = avx512::available() ? avx512::mul : mul_anywhere;
+  const auto run = cpu::uses(Isa::Avx512) ? avx512::mul : mul_anywhere;
   run(a, load_a, b, load_b, store, dst, size);
 }
 
 void look_up_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
                   std::int64_t size) {
-  if (avx512::can_look_up()) return avx512::look_up(table, src, dst, size);
+  if (cpu::uses(Isa::Vbmi)) return avx512::look_up(table, src, dst, size);
   for (std::int64_t i = 0; i < size; ++i) dst[i] = table[src[i]];
 }
 
@@ -202,7 +209,7 @@ void look_up_channels_loop(const std::uint8_t* tables, std::int64_t channels,
 void look_up_rows_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
                        const RowShape& shape, std::int64_t stride) {
   constexpr std::int64_t kRegister = 64;
-  if (shape.columns >= kRegister && avx512::can_look_up()) {
+  if (shape.columns >= kRegister && cpu::uses(Isa::Vbmi)) {
     return avx512::look_up_rows(table, src, dst, shape, stride);
   }
   // Short rows: all of them at once, then each to its place.
@@ -242,13 +249,13 @@ void copy_rows_loop(const std::uint8_t* src, std::uint8_t* dst, const RowShape& 
 
 void mul_rows_loop(const std::uint8_t* a, const ByteLoad& load, const float* factors,
                    const ByteStore& store, std::uint8_t* dst, const RowShape& shape) {
-  const auto run = avx512::available() ? avx512::mul_rows : mul_rows_anywhere;
+  const auto run = cpu::uses(Isa::Avx512) ? avx512::mul_rows : mul_rows_anywhere;
   run(a, load, factors, store, dst, shape);
 }
 
 void sum_rows_loop(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
                    std::int32_t* sums) {
-  const auto run = avx512::available() ? avx512::sum_rows : sum_rows_anywhere;
+  const auto run = cpu::uses(Isa::Avx512) ? avx512::sum_rows : sum_rows_anywhere;
   run(src, flip, shape, sums);
 }
 

@@ -2,7 +2,9 @@
 // The hot loops over bytes, written for AVX-512: compilers make them four times as slow.
 #include "exec/engine/int8/loops_avx512.h"
 
-#if defined(__x86_64__)
+#include "base/cpu.h"
+
+#if defined(QUENCH_X86)
 #include <immintrin.h>
 
 #include <algorithm>
@@ -11,9 +13,6 @@
 #include <vector>
 
 #include "exec/engine/int8/loops.h"
-
-#define QUENCH_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
-#define QUENCH_VBMI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi")))
 
 namespace quench::exec::avx512 {
 namespace {
@@ -250,8 +249,7 @@ QUENCH_AVX512 static void mul_stream(const std::uint8_t* a, const ByteLoad& load
   const __m512 shift = _mm512_set1_ps(load_a.shift);
   const __m512 scale = _mm512_set1_ps(load_a.scale);
   std::int64_t at = 0;
-  const auto block = [&](const std::uint8_t* from, std::uint8_t* into)
-      __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) {
+  const auto block = [&](const std::uint8_t* from, std::uint8_t* into) QUENCH_AVX512 {
     const __m512 x = _mm512_sub_ps(load(read(from), flip), shift);
     const __m512 product = _mm512_mul_ps(x, _mm512_loadu_ps(factors + at));
     write(into, store(_mm512_mul_ps(product, scale), by));
@@ -312,18 +310,6 @@ QUENCH_AVX512 void sum_rows(const std::uint8_t* src, std::uint8_t flip, const Ro
   }
   const auto left = static_cast<unsigned>(shape.columns - i);
   if (left > 0) sum_columns(src + i, (1U << left) - 1U, flip, shape, sums + i);
-}
-
-bool available() {
-  static const bool kHas = __builtin_cpu_supports("avx512f") &&
-                           __builtin_cpu_supports("avx512bw") &&
-                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  return kHas;
-}
-
-bool can_look_up() {
-  static const bool kHas = available() && __builtin_cpu_supports("avx512vbmi");
-  return kHas;
 }
 
 namespace {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/cpu.h"
+
 namespace quench::exec {
 
 struct ByteLoad;
@@ -14,12 +16,8 @@ struct RowShape;
 
 namespace avx512 {
 
-#if defined(__x86_64__)
-/// Whether this processor has what the functions below need.
-bool available();
-/// Likewise for `look_up`.
-bool can_look_up();
-
+#if defined(QUENCH_X86)
+// Those of Isa::Avx512; `look_up` and `look_up_rows` of Isa::Vbmi.
 void add(const std::uint8_t* a, const std::uint8_t* b, const ByteSum& sum, const ByteStore& to,
          std::uint8_t* dst, std::int64_t size);
 void mul(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
@@ -43,8 +41,6 @@ void sum_rows(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
 void max_rows(std::span<const std::uint8_t* const> rows, bool is_signed, std::uint8_t* dst,
               std::int64_t size);
 #else
-inline bool available() { return false; }
-inline bool can_look_up() { return false; }
 inline void add(const std::uint8_t*, const std::uint8_t*, const ByteSum&, const ByteStore&,
                 std::uint8_t*, std::int64_t) {}
 inline void mul(const std::uint8_t*, const ByteLoad&, const std::uint8_t*, const ByteLoad&,

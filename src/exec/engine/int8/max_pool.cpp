@@ -2,6 +2,7 @@
 // The greatest bytes of windows over NHWC images.
 #include <algorithm>
 
+#include "base/cpu.h"
 #include "exec/engine/int8/bytes.h"
 #include "exec/engine/int8/loops_avx512.h"
 #include "exec/engine/kernels/pool.h"
@@ -85,7 +86,7 @@ FastPoolFunction make_byte_max_pool(const Pool& pool) {
                      // Every window has a pixel of the image.
                      std::max(window.pads[0], window.pads[2]) < window.kernel[0] &&
                      std::max(window.pads[1], window.pads[3]) < window.kernel[1];
-  if (!plain || !avx512::available()) return {};
+  if (!plain || !cpu::uses(Isa::Avx512)) return {};
   return ByteMaxPool(window);
 }
 

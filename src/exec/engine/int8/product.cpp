@@ -258,8 +258,6 @@ bool is_known(const Fusion& fusion, bool real) {
          (real && name == "gelu");
 }
 
-std::int32_t repeated(std::uint8_t byte) { return static_cast<std::int32_t>(0x01010101U * byte); }
-
 AddedBytes added_bytes(const ByteGrid& grid, float step) {
   return {.scale = grid.scale / step, .shift = grid.flipped_zero(), .flip = repeated(grid.flip())};
 }
@@ -300,12 +298,6 @@ void set_activation(Finish& finish, const Fusion& fusion) {
 }
 
 }  // namespace
-
-BytePattern::BytePattern(const ByteStore& store)
-    : zero(static_cast<std::int32_t>(0x00010001U * static_cast<std::uint32_t>(store.zero))),
-      low(repeated(static_cast<std::uint8_t>(store.low))),
-      high(repeated(static_cast<std::uint8_t>(store.high))),
-      flip(repeated(store.flip)) {}
 
 PackedColumns::PackedColumns(const std::int8_t* data, std::int64_t columns, std::int64_t stride,
                              const std::vector<std::int64_t>& places, RowForm form)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of products of bytes for AVX-512 with VNNI: all sums of a tile stay in registers.
+#include "base/cpu.h"
 #include "exec/engine/int8/tile.h"
 
-#if defined(__x86_64__)
+#if defined(QUENCH_X86)
 #include <array>
 #include <cstring>
 #include <utility>
@@ -11,8 +12,6 @@
 #include "exec/engine/unroll.h"
 
 // With g++ 12 sums stay in registers only while nothing here is forced to be inlined.
-#define QUENCH_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
-
 namespace quench::exec {
 namespace {
 
@@ -161,12 +160,7 @@ SumFunction pick(int width, int rows, bool flip) {
 
 }  // namespace
 
-bool can_sum_tiles() {
-  static const bool kHas = __builtin_cpu_supports("avx512vnni") &&
-                           __builtin_cpu_supports("avx512bw") &&
-                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  return kHas;
-}
+bool can_sum_tiles() { return cpu::uses(Isa::Vnni); }
 
 void sum_tile(const Tile& tile, int width, int rows, bool flip) {
   pick(width, rows, flip)(tile, nullptr);

@@ -2,6 +2,7 @@
 // Heads of attention for AVX-512: products in tiles whose sums stay in registers.
 #include <algorithm>
 
+#include "base/cpu.h"
 #include "exec/engine/kernels/heads.h"
 
 namespace quench::exec {
@@ -21,15 +22,13 @@ std::int64_t HeadShape::space() const {
 
 }  // namespace quench::exec
 
-#if defined(__x86_64__)
+#if defined(QUENCH_X86)
 #include <immintrin.h>
 
 #include <array>
 #include <utility>
 
 #include "exec/engine/unroll.h"
-
-#define QUENCH_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 
 namespace quench::exec {
 namespace {
@@ -246,12 +245,7 @@ QUENCH_AVX512 void pack_values(const HeadShape& shape, FloatRows values, std::in
 
 }  // namespace
 
-bool can_attend() {
-  static const bool kHas = __builtin_cpu_supports("avx512f") &&
-                           __builtin_cpu_supports("avx512bw") &&
-                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  return kHas;
-}
+bool can_attend() { return cpu::uses(Isa::Avx512); }
 
 void pack_head(const HeadShape& shape, FloatRows keys, FloatRows values, float* space) {
   for (std::int64_t i = 0; i < shape.keys; i += kLanes) pack_keys(shape, keys, i, space);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles of pixels and columns whose sums stay in AVX-512 registers.
+#include "base/cpu.h"
 #include "exec/engine/kernels/line_product.h"
 
-#if defined(__x86_64__)
+#if defined(QUENCH_X86)
 #include <immintrin.h>
 
 #include <algorithm>
@@ -12,8 +13,6 @@
 #include "exec/engine/unroll.h"
 
 // As for tiles of bytes: nothing is forced inline.
-#define QUENCH_AVX512 __attribute__((target("avx512f,avx512vl,avx2,fma")))
-
 namespace quench::exec {
 namespace {
 
@@ -120,10 +119,7 @@ void multiply_panel(const LineProduct& line, std::int64_t first) {
 
 }  // namespace
 
-bool can_multiply_lines() {
-  static const bool kHas = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
-  return kHas;
-}
+bool can_multiply_lines() { return cpu::uses(Isa::Avx512); }
 
 void multiply_line(const LineProduct& line) {
   if (line.columns <= Half::kLanes) return multiply_panel<Half, 1>(line, 0);

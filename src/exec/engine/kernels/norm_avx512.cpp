@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows normalised with AVX-512: their range is found while they are written.
+#include "base/cpu.h"
 #include "exec/engine/kernels/rows.h"
 
-#if defined(__x86_64__)
+#if defined(QUENCH_X86)
 #include <immintrin.h>
 
 #include <cmath>
-
-#define QUENCH_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 
 namespace quench::exec {
 namespace {
@@ -15,13 +14,6 @@ namespace {
 constexpr std::int64_t kLanes = 16;
 /// Sums in so many registers do not wait for each other.
 constexpr std::int64_t kChains = 4;
-
-bool available() {
-  static const bool kHas = __builtin_cpu_supports("avx512f") &&
-                           __builtin_cpu_supports("avx512bw") &&
-                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  return kHas;
-}
 
 QUENCH_AVX512 inline __mmask16 first_lanes(std::int64_t count) {
   return count >= kLanes ? static_cast<__mmask16>(-1)
@@ -111,7 +103,7 @@ QUENCH_AVX512 void norm_row(const float* src, const RowNorm& norm, float* dst, s
 
 bool layer_norm_avx512(const float* src, const RowNorm& norm, float* dst, std::int64_t columns,
                        Extent& extent) {
-  if (!available()) return false;
+  if (!cpu::uses(Isa::Avx512)) return false;
   norm_row(src, norm, dst, columns, extent);
   return true;
 }

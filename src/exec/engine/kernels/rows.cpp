@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/cpu.h"
 #include "exec/engine/kernels/erf.h"
-#include "quant/clones.h"
 
 namespace quench::exec {
 namespace {
@@ -54,20 +54,10 @@ inline float sum_of(const float* lanes) {
   return sum;
 }
 
-}  // namespace
-
-QUENCH_CLONES
-void gelu_loop(float* data, std::int64_t size) {
-  constexpr float kHalfRoot = 0.70710678F;
-  for (std::int64_t i = 0; i < size; ++i) {
-    const float x = data[i];
-    data[i] = 0.5F * x * (1.0F + erf_of(x * kHalfRoot));
-  }
-}
-
-QUENCH_CLONES
-static void mask_row(const float* src, float scale, const float* mask, float* dst,
-                     std::int64_t columns) {
+QUENCH_MULTIVERSION(void, mask_row,
+                    (const float* src, float scale, const float* mask, float* dst,
+                     std::int64_t columns),
+                    (src, scale, mask, dst, columns)) {
   if (mask == nullptr) {
     for (std::int64_t i = 0; i < columns; ++i) dst[i] = src[i] * scale;
     return;
@@ -75,8 +65,7 @@ static void mask_row(const float* src, float scale, const float* mask, float* ds
   for (std::int64_t i = 0; i < columns; ++i) dst[i] = src[i] * scale + mask[i];
 }
 
-QUENCH_CLONES
-static float largest(const float* src, std::int64_t columns) {
+QUENCH_MULTIVERSION(float, largest, (const float* src, std::int64_t columns), (src, columns)) {
   float lanes[kLanes];
   for (float& lane : lanes) lane = -INFINITY;
   std::int64_t i = 0;
@@ -92,8 +81,8 @@ static float largest(const float* src, std::int64_t columns) {
 }
 
 /// Exponentials of the distance to the largest, in place; returns their sum.
-QUENCH_CLONES
-static float exponentials(float* data, float most, std::int64_t columns) {
+QUENCH_MULTIVERSION(float, exponentials, (float* data, float most, std::int64_t columns),
+                    (data, most, columns)) {
   float lanes[kLanes] = {};
   std::int64_t i = 0;
   for (; i + kLanes <= columns; i += kLanes) {
@@ -111,9 +100,84 @@ static float exponentials(float* data, float most, std::int64_t columns) {
   return sum;
 }
 
-QUENCH_CLONES
-static void multiply(float* data, float by, std::int64_t columns) {
+QUENCH_MULTIVERSION(void, multiply, (float* data, float by, std::int64_t columns),
+                    (data, by, columns)) {
   for (std::int64_t i = 0; i < columns; ++i) data[i] *= by;
+}
+
+QUENCH_MULTIVERSION(float, sum_row, (const float* src, std::int64_t columns), (src, columns)) {
+  float lanes[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= columns; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += src[i + lane];
+  }
+  float sum = sum_of(lanes);
+  for (; i < columns; ++i) sum += src[i];
+  return sum;
+}
+
+QUENCH_MULTIVERSION(float, sum_squares, (const float* src, float mean, std::int64_t columns),
+                    (src, mean, columns)) {
+  float lanes[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= columns; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      const float x = src[i + lane] - mean;
+      lanes[lane] += x * x;
+    }
+  }
+  float sum = sum_of(lanes);
+  for (; i < columns; ++i) sum += (src[i] - mean) * (src[i] - mean);
+  return sum;
+}
+
+QUENCH_MULTIVERSION(void, normalize,
+                    (const float* src, const RowNorm& norm, float mean, float by, float* dst,
+                     std::int64_t columns),
+                    (src, norm, mean, by, dst, columns)) {
+  const float* scale = norm.scale;
+  const float* bias = norm.bias;
+  if (bias == nullptr) {
+    for (std::int64_t i = 0; i < columns; ++i) dst[i] = (src[i] - mean) * by * scale[i];
+    return;
+  }
+  for (std::int64_t i = 0; i < columns; ++i) dst[i] = (src[i] - mean) * by * scale[i] + bias[i];
+}
+
+QUENCH_MULTIVERSION(float, sum_sizes, (const float* src, std::int64_t columns), (src, columns)) {
+  float lanes[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= columns; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += std::abs(src[i + lane]);
+  }
+  float sum = sum_of(lanes);
+  for (; i < columns; ++i) sum += std::abs(src[i]);
+  return sum;
+}
+
+QUENCH_MULTIVERSION(void, divide, (const float* src, float by, float* dst, std::int64_t columns),
+                    (src, by, dst, columns)) {
+  for (std::int64_t i = 0; i < columns; ++i) dst[i] = src[i] / by;
+}
+
+QUENCH_MULTIVERSION(void, add_row, (const float* src, std::int64_t columns, Extent& extent),
+                    (src, columns, extent)) {
+  for (std::int64_t i = 0; i < columns; ++i) {
+    float& low = extent.low[static_cast<std::size_t>(i) % Extent::kLanes];
+    float& high = extent.high[static_cast<std::size_t>(i) % Extent::kLanes];
+    low = src[i] < low ? src[i] : low;
+    high = src[i] > high ? src[i] : high;
+  }
+}
+
+}  // namespace
+
+QUENCH_MULTIVERSION(void, gelu_loop, (float* data, std::int64_t size), (data, size)) {
+  constexpr float kHalfRoot = 0.70710678F;
+  for (std::int64_t i = 0; i < size; ++i) {
+    const float x = data[i];
+    data[i] = 0.5F * x * (1.0F + erf_of(x * kHalfRoot));
+  }
 }
 
 void softmax_loop(const float* src, float scale, const float* mask, float* dst,
@@ -125,9 +189,10 @@ void softmax_loop(const float* src, float scale, const float* mask, float* dst,
   multiply(dst, 1.0F / exponentials(dst, most, columns), columns);
 }
 
-QUENCH_CLONES
-void softmax_short_rows_loop(const float* src, float scale, float* dst, std::int64_t rows,
-                             std::int64_t columns) {
+QUENCH_MULTIVERSION(void, softmax_short_rows_loop,
+                    (const float* src, float scale, float* dst, std::int64_t rows,
+                     std::int64_t columns),
+                    (src, scale, dst, rows, columns)) {
   // Sixteen rows at a time, one in each lane.
   for (std::int64_t first = 0; first < rows; first += kLanes) {
     const std::int64_t count = rows - first < kLanes ? rows - first : kLanes;
@@ -159,76 +224,10 @@ void softmax_short_rows_loop(const float* src, float scale, float* dst, std::int
   }
 }
 
-QUENCH_CLONES
-static float sum_row(const float* src, std::int64_t columns) {
-  float lanes[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= columns; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += src[i + lane];
-  }
-  float sum = sum_of(lanes);
-  for (; i < columns; ++i) sum += src[i];
-  return sum;
-}
-
-QUENCH_CLONES
-static float sum_squares(const float* src, float mean, std::int64_t columns) {
-  float lanes[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= columns; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      const float x = src[i + lane] - mean;
-      lanes[lane] += x * x;
-    }
-  }
-  float sum = sum_of(lanes);
-  for (; i < columns; ++i) sum += (src[i] - mean) * (src[i] - mean);
-  return sum;
-}
-
-QUENCH_CLONES
-static void normalize(const float* src, const RowNorm& norm, float mean, float by, float* dst,
-                      std::int64_t columns) {
-  const float* scale = norm.scale;
-  const float* bias = norm.bias;
-  if (bias == nullptr) {
-    for (std::int64_t i = 0; i < columns; ++i) dst[i] = (src[i] - mean) * by * scale[i];
-    return;
-  }
-  for (std::int64_t i = 0; i < columns; ++i) dst[i] = (src[i] - mean) * by * scale[i] + bias[i];
-}
-
-QUENCH_CLONES
-static float sum_sizes(const float* src, std::int64_t columns) {
-  float lanes[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= columns; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += std::abs(src[i + lane]);
-  }
-  float sum = sum_of(lanes);
-  for (; i < columns; ++i) sum += std::abs(src[i]);
-  return sum;
-}
-
-QUENCH_CLONES
-static void divide(const float* src, float by, float* dst, std::int64_t columns) {
-  for (std::int64_t i = 0; i < columns; ++i) dst[i] = src[i] / by;
-}
-
 void lp_norm_loop(const float* src, bool second, float* dst, std::int64_t columns) {
   const float length =
       second ? std::sqrt(sum_squares(src, 0.0F, columns)) : sum_sizes(src, columns);
   divide(src, length == 0.0F ? 1.0F : length, dst, columns);
-}
-
-QUENCH_CLONES
-static void add_row(const float* src, std::int64_t columns, Extent& extent) {
-  for (std::int64_t i = 0; i < columns; ++i) {
-    float& low = extent.low[static_cast<std::size_t>(i) % Extent::kLanes];
-    float& high = extent.high[static_cast<std::size_t>(i) % Extent::kLanes];
-    low = src[i] < low ? src[i] : low;
-    high = src[i] > high ? src[i] : high;
-  }
 }
 
 void layer_norm_loop(const float* src, const RowNorm& norm, float* dst, std::int64_t columns,
