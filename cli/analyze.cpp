@@ -67,7 +67,7 @@ void print_result(const SensitivityResult& result, const std::string& folder) {
 int run_sensitivity(const SensitivityFlags& flags) {
   ProgressBar bar;
   const Context context = make_context(flags.shared.job.common, bar);
-  const AnalyzeOptions options = analyze_options(flags.shared);
+  const AnalyzeOptions options = analyze_options(flags.shared, context);
   SensitivityOptions how = flags.how;
   how.partial_runs = !flags.whole_runs;
   Outputs outputs;
@@ -134,8 +134,8 @@ int run_target(const TargetFlags& flags) {
   const Context context = make_context(flags.shared.job.common, bar);
   Outputs outputs;
   note_files(outputs, flags.shared);
-  const TargetResult result = analyze_target(flags.shared.job.model, analyze_options(flags.shared),
-                                             flags.how, context, outputs);
+  const TargetResult result = analyze_target(
+      flags.shared.job.model, analyze_options(flags.shared, context), flags.how, context, outputs);
   outputs.commit();
   bar.clear();
   if (flags.shared.job.common.json) {
@@ -171,8 +171,8 @@ Command setup_target(CLI::App& analyze) {
 
 int run_statistics(const AnalyzeFlags& flags) {
   ProgressBar bar;
-  const AnalyzeOptions options = analyze_options(flags);
   const Context context = make_context(flags.job.common, bar);
+  const AnalyzeOptions options = analyze_options(flags, context);
   Outputs outputs;
   note_files(outputs, flags);
   const StatisticsResult result = analyze_statistics(flags.job.model, options, context, outputs);

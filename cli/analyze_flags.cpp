@@ -55,11 +55,12 @@ void note_files(Outputs& outputs, const AnalyzeFlags& flags) {
   writes_report(outputs, flags.report);
 }
 
-AnalyzeOptions analyze_options(const AnalyzeFlags& flags) {
+AnalyzeOptions analyze_options(const AnalyzeFlags& flags, const Context& context) {
   AnalyzeOptions options;
   QuantizeOptions& quantize = options.quantize;
   quantize = options_of(flags.job, analysis_defaults());
   refuse_idle_options(flags.job.options.given(), quantize);
+  for (const std::string& note : quantize.notes) context.warn(note);
   if (quantize.type == QuantType::Weight || quantize.type == QuantType::Dynamic) {
     throw Error(ErrorKind::Unsupported,
                 "analysis is of --type full: leave out --type, or quant_type of the INI file");

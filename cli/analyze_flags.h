@@ -25,7 +25,8 @@ struct AnalyzeFlags {
 void add_analyze_flags(CLI::App& app, AnalyzeFlags& flags);
 /// What it is judged by.
 void add_metric_flags(CLI::App& app, AnalyzeFlags& flags);
-AnalyzeOptions analyze_options(const AnalyzeFlags& flags);
+/// Warns of what a configuration file says without effect.
+AnalyzeOptions analyze_options(const AnalyzeFlags& flags, const Context& context);
 /// Tells `outputs` what the flags alone know of: configuration files and the report.
 void note_files(Outputs& outputs, const AnalyzeFlags& flags);
 

@@ -28,5 +28,6 @@ Command setup_list(CLI::App& root);
 Command setup_demo(CLI::App& root);
 Command setup_analyze(CLI::App& root);
 Command setup_report(CLI::App& root);
+Command setup_completion(CLI::App& root);
 
 }  // namespace quench::cli

@@ -11,6 +11,7 @@
 #include "cli/common.h"
 #include "cli/errors.h"
 #include "cli/json.h"
+#include "cli/listing.h"
 #include "cli/table.h"
 #include "quench/formats.h"
 #include "quench/metrics.h"
@@ -22,13 +23,9 @@ namespace {
 
 struct ListOptions {
   std::string kind;
+  std::string tool;
+  bool markdown = false;
   CommonFlags common;
-};
-
-/// A list as a table and as JSON: the first column is the name.
-struct Listing {
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;
 };
 
 Listing list_operators() {
@@ -87,12 +84,13 @@ struct Kind {
   const char* name;
   Listing (*list)();
 };
-constexpr std::array<Kind, 6> kKinds = {{{"operators", list_operators},
+constexpr std::array<Kind, 7> kKinds = {{{"operators", list_operators},
                                          {"metrics", list_metrics},
                                          {"observers", list_observers},
                                          {"targets", list_targets},
                                          {"formats", list_formats},
-                                         {"dtypes", list_dtypes}}};
+                                         {"dtypes", list_dtypes},
+                                         {"options", list_options}}};
 
 Listing make_listing(const std::string& kind) {
   const auto* const found =
@@ -114,8 +112,17 @@ Json listing_json(const std::string& kind, const Listing& listing) {
 }
 
 int run(const ListOptions& options) {
-  const Listing listing = make_listing(options.kind);
+  if (!options.tool.empty() && options.kind != "options") {
+    throw Error(ErrorKind::Usage, "--of is for quench list options");
+  }
+  const Listing listing =
+      options.tool.empty() ? make_listing(options.kind) : list_options_of(options.tool);
+  if (options.markdown) {
+    print(markdown(listing));
+    return kOk;
+  }
   if (options.common.json) {
+    if (options.kind == "options" && options.tool.empty()) return print_json(options_json()), kOk;
     print_json(listing_json(options.kind, listing));
     return kOk;
   }
@@ -128,6 +135,12 @@ int run(const ListOptions& options) {
 
 }  // namespace
 
+std::vector<std::string> listed_names(const std::string& kind) {
+  std::vector<std::string> names;
+  for (const auto& row : make_listing(kind).rows) names.push_back(row.front());
+  return names;
+}
+
 Command setup_list(CLI::App& root) {
   CLI::App* app =
       add_verb(root, "list", "List the names that other commands take", "quench list metrics");
@@ -138,6 +151,10 @@ Command setup_list(CLI::App& root) {
       ->required()
       ->check(CLI::IsMember(kinds))
       ->type_name("KIND");
+  app->add_option("--of", options->tool, "Options: what another tool calls them")
+      ->check(CLI::IsMember({"converter_lite", "paddleslim"}))
+      ->type_name("TOOL");
+  app->add_flag("--markdown", options->markdown, "Print tables for documents");
   add_common_flags(*app, options->common, Work::Reads);
   return {app, [options] { return run(*options); }};
 }

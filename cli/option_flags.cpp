@@ -28,11 +28,16 @@ bool shows_default(const Option& option, const std::string& text) {
 
 }  // namespace
 
+std::string help_text(const Option& option) {
+  if (option.list.empty()) return std::string(option.help);
+  return fmt::format("{} (see quench list {})", option.help, option.list);
+}
+
 void OptionFlags::add_flag(CLI::App& app, const Option& option, const QuantizeOptions& defaults) {
   Flag& flag = flags_.emplace_back();
   flag.option = &option;
   const std::string name = fmt::format("--{}", option.name);
-  const std::string help(option.help);
+  const std::string help = help_text(option);
   if (option.value.empty()) {
     flag.flag = app.add_flag(name, flag.on, help);
   } else if (option.many) {

@@ -12,6 +12,9 @@
 
 namespace quench::cli {
 
+/// What the option is for, and where the names that it takes are listed.
+std::string help_text(const Option& option);
+
 /// Options of a command line. It must stay where it is until the line was parsed.
 class OptionFlags {
  public:

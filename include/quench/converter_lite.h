@@ -4,8 +4,10 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "quench/options.h"
+#include "quench/option_table.h"
 
 namespace quench {
 
@@ -14,6 +16,18 @@ namespace quench {
 /// told in one Error(BadConfig), a line each that opens with "path:line: "; Error(Unsupported)
 /// where the file is right and asks for what is not done.
 QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base = {});
+
+/// A key of an INI file that says how to quantise.
+struct ConverterKey {
+  std::string section;
+  std::string key;
+  const Option* option = nullptr;  ///< what it sets; null: nothing
+  /// Its words for the option's values, and ours; empty where both are the same.
+  std::vector<std::pair<std::string, std::string>> words;
+  std::string idle;  ///< why, or when, it changes nothing
+};
+/// Every such key, in the order of the table of options.
+std::vector<ConverterKey> converter_keys();
 
 /// A message with the keys of INI files in place of flags; flags that they have no key for are
 /// said to be those of quench quantize.

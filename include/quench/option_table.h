@@ -32,6 +32,7 @@ struct Option {
   std::string_view value;  ///< what stands for its value in the help; empty: a switch
   std::string_view help;
   std::vector<std::string> choices;  ///< the words that it takes; empty: any
+  std::string_view list;             ///< the kind of `quench list` whose names it takes
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool open = false;            ///< the two limits themselves are refused

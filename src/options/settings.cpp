@@ -54,42 +54,58 @@ Json& at_path(Json& json, std::string_view path) {
   return (*at)[std::string(path)];
 }
 
-/// Text for `set_option`: what JSON holds without its quotes.
-Words words_of(const Json& json) {
-  if (json.is_array()) {
-    Words words;
-    for (const Json& each : json) words.push_back(words_of(each).front());
-    return words;
+/// Sets an option by its name, from JSON as a command line would have it.
+void decode_named(std::size_t row, const Json& json, const std::string& place,
+                  QuantizeOptions& options) {
+  const auto text = [](const Json& each) {
+    return each.is_string() ? each.get<std::string>() : each.dump();
+  };
+  if (!all_options()[row].setting.empty() && !json.is_string()) {
+    return all_rows()[row].decode(options, json, place);
   }
-  return {json.is_string() ? json.get<std::string>() : json.dump()};
+  Words words;
+  if (json.is_array()) {
+    for (const Json& each : json) words.push_back(text(each));
+  } else {
+    words.push_back(text(json));
+  }
+  try {
+    all_rows()[row].set(options, words);
+  } catch (const Error& error) {
+    fail(ErrorKind::BadConfig, "{}: {}", place, error.what());
+  }
 }
 
-/// Fills the options from an object whose keys are places of the table or, at the top, names.
+void decode_object(const Json& json, const std::string& prefix, const std::string& place,
+                   QuantizeOptions& options);
+
+/// A key is a place of the table or, at the top, a name.
+void decode_key(const std::string& key, const Json& json, const std::string& prefix,
+                const std::string& place, QuantizeOptions& options) {
+  const std::string path = prefix + key;
+  const std::string where = place + "." + key;
+  const auto named = prefix.empty() ? find_row(key) : std::nullopt;
+  Words names;
+  for (std::size_t i = 0; i < all_rows().size(); ++i) {
+    const Option& option = all_options()[i];
+    // "bias_correction" is true or false as a place, and a word as a name.
+    const bool is_name = named && *named != i && json.is_string();
+    if (option.setting == path && !is_name) return all_rows()[i].decode(options, json, where);
+    if (option.setting.starts_with(path + ".") && !(named && json.is_string())) {
+      return decode_object(json, path + ".", where, options);
+    }
+    if (!option.setting.starts_with(prefix)) continue;
+    const std::string_view rest = option.setting.substr(prefix.size());
+    names.emplace_back(rest.substr(0, rest.find('.')));
+  }
+  if (!named) Decoder::refuse_key(place, key, names);
+  decode_named(*named, json, where, options);
+}
+
 void decode_object(const Json& json, const std::string& prefix, const std::string& place,
                    QuantizeOptions& options) {
   if (!json.is_object()) Decoder::refuse(place, json, "an object");
-  Words names;
-  const auto decode_key = [&](const std::string& key, const Json& value) {
-    const std::string path = prefix + key;
-    const std::string where = place + "." + key;
-    for (std::size_t i = 0; i < all_rows().size(); ++i) {
-      const std::string_view setting = all_options()[i].setting;
-      if (setting == path) return all_rows()[i].decode(options, value, where);
-      if (setting.starts_with(path + ".") && !value.is_string()) {
-        return decode_object(value, path + ".", where, options);
-      }
-      if (setting.starts_with(prefix)) {
-        names.emplace_back(setting.substr(prefix.size(), setting.find('.', prefix.size())));
-      }
-    }
-    const auto named = prefix.empty() ? find_row(key) : std::nullopt;
-    if (!named) Decoder::refuse_key(place, key, names);
-    if (!all_options()[*named].setting.empty() && !value.is_string()) {
-      return all_rows()[*named].decode(options, value, where);
-    }
-    all_rows()[*named].set(options, words_of(value));
-  };
-  for (const auto& [key, value] : json.items()) decode_key(key, value);
+  for (const auto& [key, value] : json.items()) decode_key(key, value, prefix, place, options);
 }
 
 QuantizeOptions parse_settings(std::string_view text, const std::string& place) {

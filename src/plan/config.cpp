@@ -54,8 +54,12 @@ void expect_known(std::string_view where, const std::string& name,
                   const std::set<std::string>& known) {
   if (known.contains(name)) return;
   const std::vector<std::string> candidates(known.begin(), known.end());
+  const std::string meant = did_you_mean(name, candidates);
   fail(ErrorKind::BadConfig, "{} '{}' matches nothing in the model{}", where, name,
-       did_you_mean(name, candidates));
+       meant.empty()
+           ? " that is quantised, in which BatchNormalization, Identity and constants are "
+             "folded into the layers around them"
+           : meant);
 }
 
 void check_bits(std::string_view where, const QuantRule& rule) {

@@ -7,7 +7,8 @@ import unittest
 import harness
 
 VERBS = ["inspect", "run", "eval", "bench", "compare", "convert", "list", "demo", "quantize",
-         "calibrate", "lint", "pack", "unpack", "analyze", "report"]
+         "calibrate", "lint", "pack", "unpack", "analyze", "report",
+         "completion"]
 
 
 class UsageTest(harness.CliTest):

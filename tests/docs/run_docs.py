@@ -2,7 +2,8 @@
 """Runs the commands of the documentation: lines that start with `$ ` in `console` blocks.
 
 A command must succeed, or fail as its block says (`console exit=3`). A command that names what
-../shared does not hold is passed over. Links between pages must lead somewhere.
+../shared does not hold is passed over. Links between pages must lead somewhere. What stands between
+`<!-- quench ... -->` and `<!-- end -->` must be what the command prints; `--write` makes it so.
 """
 import os
 import pathlib
@@ -16,6 +17,7 @@ SHARED = pathlib.Path(os.environ["QUENCH_SHARED"])
 BLOCK = re.compile(r"^```console(?: exit=(\d+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 SHARED_PATH = re.compile(r"\.\./shared(/[\w./-]*)?")
+MADE = re.compile(r"^<!-- (quench .*) -->\n(.*?)^<!-- end -->", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
@@ -40,6 +42,9 @@ def check_page(page):
     for target in LINK.findall(FENCED.sub("", text)):
         if not (page.parent / target).exists():
             yield f"{name}: the link to {target} leads nowhere"
+    for command, shown in MADE.findall(text):
+        if run(command).stdout.strip() != shown.strip():
+            yield f"{name}: not what `{command}` prints; run_docs.py --write puts it right"
     for command, expected in commands(text):
         absent = [path for path in SHARED_PATH.findall(command)
                   if not (SHARED / path.lstrip("/")).exists()]
@@ -53,8 +58,19 @@ def check_page(page):
                    f"{result.stdout}{result.stderr}")
 
 
+def write_made(page):
+    """Puts what commands print between the lines that name them."""
+    text = page.read_text(encoding="utf-8")
+    page.write_text(MADE.sub(lambda match: f"<!-- {match[1]} -->\n{run(match[1]).stdout}<!-- end -->",
+                             text), encoding="utf-8")
+
+
 def main():
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    if "--write" in sys.argv:
+        for page in pages:
+            write_made(page)
+        return 0
     problems = [problem for page in pages for problem in check_page(page)]
     for problem in problems:
         print(problem)

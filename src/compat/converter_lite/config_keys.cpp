@@ -8,8 +8,10 @@
 #include "base/nearest.h"
 #include "compat/converter_lite/config_notes.h"
 #include "compat/converter_lite/config_words.h"
+#include "quench/converter_lite.h"
 
-namespace quench::compat {
+namespace quench {
+namespace compat {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -80,16 +82,11 @@ const std::vector<KnownSection>& other_sections() {
 /// Sections that say how to quantise: the keys of options, and those that change nothing here.
 std::vector<KnownSection> quantisation_sections() {
   std::vector<KnownSection> sections = {{"quench_param", {"settings_file"}}};
-  const auto add = [&](const std::string& section, const std::string& key) {
-    auto found = std::ranges::find(sections, section, &KnownSection::name);
-    if (found == sections.end()) found = sections.insert(found, {section, {}});
-    found->keys.push_back(key);
-  };
-  for (const Option& option : all_options()) {
-    const IniPlace place = ini_place(option);
-    for (const std::string& key : place.keys) add(place.section, key);
+  for (const ConverterKey& key : converter_keys()) {
+    auto found = std::ranges::find(sections, key.section, &KnownSection::name);
+    if (found == sections.end()) found = sections.insert(found, {key.section, {}});
+    found->keys.push_back(key.key);
   }
-  for (const IdleKey& idle : idle_keys()) add(idle.section, idle.key);
   return sections;
 }
 
@@ -117,4 +114,35 @@ void check_section(IniFile& file, const IniSection& section) {
                                      did_you_mean(section.name, names)));
 }
 
-}  // namespace quench::compat
+}  // namespace compat
+
+std::vector<ConverterKey> converter_keys() {
+  std::vector<ConverterKey> keys;
+  for (const Option& option : all_options()) {
+    const compat::IniPlace place = compat::ini_place(option);
+    if (!place.value.empty()) continue;  // the same key with another value
+    for (const std::string& key : place.keys) {
+      const auto same = [&](const ConverterKey& other) {
+        return other.section == place.section && other.key == key;
+      };
+      // Of a member and the flag that stands for it, the flag is what can be given.
+      auto found = std::ranges::find_if(keys, same);
+      if (found == keys.end()) found = keys.insert(found, {.section = place.section, .key = key});
+      found->option = &option;
+      found->words = compat::value_words(option.ini);
+    }
+  }
+  for (const compat::IdleKey& idle : compat::idle_keys()) {
+    const auto found = std::ranges::find_if(keys, [&](const ConverterKey& other) {
+      return other.section == idle.section && other.key == idle.key;
+    });
+    if (found == keys.end()) {
+      keys.push_back({.section = idle.section, .key = idle.key, .idle = idle.why});
+    } else {
+      found->idle = idle.why;
+    }
+  }
+  return keys;
+}
+
+}  // namespace quench
