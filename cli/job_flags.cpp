@@ -29,9 +29,12 @@ void add_job_flags(CLI::App& app, JobFlags& flags, unsigned job, const QuantizeO
 QuantizeOptions options_of(const JobFlags& flags, const QuantizeOptions& defaults) {
   QuantizeOptions options = defaults;
   if (!flags.settings.empty()) options = read_settings(flags.settings);
-  if (!flags.config.empty()) options = read_config(flags.config, std::move(options));
-  if (!flags.data_config.empty()) options.data = read_data_section(flags.data_config);
-  flags.options.apply(options);
+  const auto lay_over = [&](QuantizeOptions& read) {
+    if (!flags.data_config.empty()) read.data = read_data_section(flags.data_config);
+    flags.options.apply(read);
+  };
+  if (!flags.config.empty()) return read_config(flags.config, std::move(options), lay_over);
+  lay_over(options);
   return options;
 }
 

@@ -2,6 +2,7 @@
 // converter_lite's configuration files.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +16,9 @@ namespace quench {
 /// neither says anything. Every section or key that is not known, and every ill-typed value, is
 /// told in one Error(BadConfig), a line each that opens with "path:line: "; Error(Unsupported)
 /// where the file is right and asks for what is not done.
-QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base = {});
+/// `override`, where there is one, is laid over the result before it is told what has no effect.
+QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base = {},
+                            const std::function<void(QuantizeOptions&)>& override = {});
 
 /// A key of an INI file that says how to quantise.
 struct ConverterKey {

@@ -36,7 +36,7 @@ class ConfigReader {
  public:
   ConfigReader(IniFile& file, QuantizeOptions& options) : file_(file), options_(options) {}
 
-  void read() {
+  void read(const std::function<void(QuantizeOptions&)>& override) {
     for (const IniSection& section : file_.sections()) check_section(file_, section);
     if (const IniSection* own = file_.find("quench_param")) {
       if (const IniEntry* entry = own->find("settings_file")) read_settings_of(*entry);
@@ -51,6 +51,7 @@ class ConfigReader {
     }
     if (const IniSection* data = file_.find(kDataSection)) read_samples(*data);
     set_default_method();
+    if (override) override(options_);
     note_what_has_no_effect(file_, options_);
   }
 
@@ -202,9 +203,10 @@ class ConfigReader {
 }  // namespace
 }  // namespace compat
 
-QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base) {
+QuantizeOptions read_config(const std::string& ini_path, QuantizeOptions base,
+                            const std::function<void(QuantizeOptions&)>& override) {
   IniFile file = IniFile::read(ini_path);
-  compat::ConfigReader(file, base).read();
+  compat::ConfigReader(file, base).read(override);
   file.check();
   return base;
 }

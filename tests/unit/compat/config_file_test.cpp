@@ -156,6 +156,39 @@ TEST(ConfigFile, NothingIsNotedOfWhatCounts) {
   expect_contains(dsp[0], {"c.cfg:4: ", "per_channel"});
 }
 
+TEST(ConfigFile, NotesSpeakOfWhatHoldsInTheEnd) {
+  const TempFolder folder;
+  const auto path = folder.write("c.cfg", "[full_quant_param]\nper_channel=true\n");
+  const auto with = [&](const char* name, const char* word) {
+    return read_config(path, {}, [&](QuantizeOptions& read) { set_option(read, name, {word}); })
+        .notes;
+  };
+  EXPECT_TRUE(with("target", "generic").empty());
+  ASSERT_EQ(with("target", "dsp").size(), 1U);
+  expect_contains(with("target", "dsp")[0], {"c.cfg:2: ", "per_channel"});
+  expect_contains(with("type", "weight")[0], {"c.cfg:1: ", "[full_quant_param]"});
+}
+
+// Every key either sets an option or is said to change nothing.
+TEST(ConfigFile, NoKeyIsPassedOverInSilence) {
+  ASSERT_FALSE(converter_keys().empty());
+  for (const ConverterKey& key : converter_keys()) {
+    const bool flag = key.option != nullptr && key.option->jobs != 0;
+    const bool told = key.option != nullptr && !key.option->help.empty();
+    EXPECT_TRUE(flag || told || !key.idle.empty()) << key.section << "." << key.key;
+  }
+}
+
+TEST(ConfigFile, MessagesSpeakOfKeys) {
+  EXPECT_EQ(in_converter_words("give --data, or --activation-observer min_max"),
+            "give calibrate_path, or activation_quant_method=MAX_MIN");
+  EXPECT_EQ(in_converter_words("--gptq, --per-layer, --resize and --bins"),
+            "quant_strategy=GPTQ, per_channel=false, resize_width and resize_height and --bins of "
+            "quench quantize");
+  EXPECT_EQ(in_converter_words("--shape x=1,3 (see `quench list --json`)"),
+            "--inputShape=x:1,3 (see `quench list --json`)");
+}
+
 TEST(ConfigFile, WhatWouldChangeTheModelIsRefused) {
   const TempFolder folder;
   for (const char* line : {"dynamic_batch_size=1,2,4", "dynamic_dims=[1~4]", "input_format=NHWC",
