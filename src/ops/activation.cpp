@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/facts.h"
+#include "ops/ops.h"
 
 namespace quench::ops {
 
@@ -28,8 +28,6 @@ std::optional<Bounds> clip_bounds(const NodeView& view) {
   return bounds;
 }
 
-std::optional<Epilogue> relu_epilogue(const NodeView& /*view*/) { return Epilogue{.name = "relu"}; }
-
 std::optional<Epilogue> clip_epilogue(const NodeView& view) {
   const auto bounds = clip_bounds(view);
   if (!bounds) return std::nullopt;
@@ -38,16 +36,6 @@ std::optional<Epilogue> clip_epilogue(const NodeView& view) {
   if (std::isnan(least) || std::isnan(most)) return std::nullopt;
   // Where the least value lies above the greatest, every result is the greatest.
   return Epilogue{.name = "clip", .alpha = std::min(least, most), .beta = most};
-}
-
-std::optional<Epilogue> sigmoid_epilogue(const NodeView& /*view*/) {
-  return Epilogue{.name = "sigmoid"};
-}
-
-std::optional<Epilogue> tanh_epilogue(const NodeView& /*view*/) { return Epilogue{.name = "tanh"}; }
-
-std::optional<Epilogue> hard_swish_epilogue(const NodeView& /*view*/) {
-  return Epilogue{.name = "hard_swish"};
 }
 
 std::optional<Epilogue> gelu_epilogue(const NodeView& view) {
@@ -62,14 +50,14 @@ std::optional<Epilogue> swish_epilogue(const NodeView& view) {
   return Epilogue{.name = "swish"};
 }
 
-std::optional<Epilogue> leaky_relu_epilogue(const NodeView& view) {
-  return Epilogue{.name = "leaky_relu", .alpha = view.node.get_float("alpha", 0.01F)};
-}
-
-std::optional<Epilogue> hard_sigmoid_epilogue(const NodeView& view) {
-  return Epilogue{.name = "hard_sigmoid",
-                  .alpha = view.node.get_float("alpha", 0.2F),
-                  .beta = view.node.get_float("beta", 0.5F)};
+std::optional<Epilogue> epilogue_of(const NodeView& view) {
+  const OpInfo* op = find_op("", view.node.op_type);
+  if (op == nullptr || op->facts.epilogue.name.empty()) return std::nullopt;
+  if (op->facts.read_epilogue != nullptr) return op->facts.read_epilogue(view);
+  Epilogue result = op->facts.epilogue;
+  result.alpha = view.node.get_float("alpha", result.alpha);
+  result.beta = view.node.get_float("beta", result.beta);
+  return result;
 }
 
 }  // namespace quench::ops

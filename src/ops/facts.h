@@ -85,9 +85,9 @@ struct Bounds {
 
 /// An activation as a fused layer names it.
 struct Epilogue {
-  std::string_view name;
-  float alpha = 0;  ///< clip: least value; leaky_relu: slope; hard_sigmoid: its alpha
-  float beta = 0;   ///< clip: greatest value; hard_sigmoid: its beta
+  std::string_view name;  ///< "": none
+  float alpha = 0;        ///< clip: least value; leaky_relu: slope; hard_sigmoid: its alpha
+  float beta = 0;         ///< clip: greatest value; hard_sigmoid: its beta
 };
 
 /// A node, and what its rules may ask of the graph around it.
@@ -110,8 +110,10 @@ struct OpFacts {
   std::string_view integer_op;  ///< the operator of ONNX's kind that multiplies bytes
   /// What the node clamps its input to; nothing where that is computed. Null: it does not clamp.
   std::optional<Bounds> (*bounds)(const NodeView&) = nullptr;
-  /// The node as the epilogue of a layer, or nothing. Null: it is none.
-  std::optional<Epilogue> (*epilogue)(const NodeView&) = nullptr;
+  /// It as the epilogue of a layer, with what the attributes alpha and beta are when left out.
+  Epilogue epilogue;
+  /// Reads that where two attributes do not tell; it gives nothing for a node that is no epilogue.
+  std::optional<Epilogue> (*read_epilogue)(const NodeView&) = nullptr;
 };
 
 /// The facts of a node's operator; those of an operator we do not know are empty.
@@ -140,17 +142,14 @@ struct WeightLayout {
 /// shape does not fit.
 std::optional<WeightLayout> weight_layout(const Node& node, std::size_t input, const Shape& weight);
 
-// Bounds and epilogues that rows name.
+/// A node of ONNX's own, or one that means the same, as the epilogue of a layer.
+std::optional<Epilogue> epilogue_of(const NodeView& view);
+
+// What rows name.
 std::optional<Bounds> relu_bounds(const NodeView& view);
 std::optional<Bounds> clip_bounds(const NodeView& view);
-std::optional<Epilogue> relu_epilogue(const NodeView& view);
 std::optional<Epilogue> clip_epilogue(const NodeView& view);
-std::optional<Epilogue> sigmoid_epilogue(const NodeView& view);
-std::optional<Epilogue> tanh_epilogue(const NodeView& view);
-std::optional<Epilogue> hard_swish_epilogue(const NodeView& view);
 std::optional<Epilogue> gelu_epilogue(const NodeView& view);
 std::optional<Epilogue> swish_epilogue(const NodeView& view);
-std::optional<Epilogue> leaky_relu_epilogue(const NodeView& view);
-std::optional<Epilogue> hard_sigmoid_epilogue(const NodeView& view);
 
 }  // namespace quench::ops

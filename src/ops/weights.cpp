@@ -9,11 +9,11 @@ std::optional<WeightLayout> convolution(const Node& node, const Shape& shape, bo
   const std::int64_t groups = node.get_int("group", 1);
   if (shape.size() < 3 || groups < 1 || shape[0] % groups != 0) return std::nullopt;
   if (!transposed) return WeightLayout{.channel_axis = 0, .groups = groups, .channels = shape[0]};
-  // The same index of axis 1 is another channel in every group; depthwise, axis 0 tells them apart.
+  // The same index of axis 1 is another channel in every group; one channel a group, axis 0 tells.
   return WeightLayout{.channel_axis = groups > 1 && shape[1] == 1 ? 0 : 1,
                       .groups = groups,
                       .channels = num_elements(Shape{shape[1], groups}).value_or(-1),
-                      .grouped_axis = groups > 1};
+                      .grouped_axis = groups > 1 && (shape[0] != groups || shape[1] != 1)};
 }
 
 std::optional<WeightLayout> matrix(const Node& node, std::size_t input, const Shape& shape) {

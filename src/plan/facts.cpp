@@ -31,7 +31,15 @@ int channel_axis(const Node& node, std::size_t input, const Tensor& weight) {
   const auto layout = ops::weight_layout(node, input, weight.shape());
   // Runtimes know no stacks of matrices with scales of their own.
   const bool stacked = layout && layout->sum_axis >= 0 && weight.rank() > 2;
-  return !layout || layout->grouped_axis || stacked ? -1 : layout->channel_axis;
+  if (!layout || layout->grouped_axis || stacked) return -1;
+  return depthwise_axis(node, weight) >= 0 ? -1 : layout->channel_axis;
+}
+
+int depthwise_axis(const Node& node, const Tensor& weight) {
+  if (ops::facts(node).weight != ops::WeightKind::TransposedConvolution) return -1;
+  const auto layout = ops::weight_layout(node, 1, weight.shape());
+  const bool depthwise = layout && layout->groups > 1 && !layout->grouped_axis;
+  return depthwise ? layout->channel_axis : -1;
 }
 
 std::optional<Range> activation_bounds(const Graph& graph, const Node& node, std::int64_t opset) {

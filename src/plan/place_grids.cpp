@@ -60,6 +60,9 @@ class Placer {
     spec.observer = rule.weight_observer.value_or(job_.config.default_weight_observer);
     const bool by_channel = rule.per_channel.value_or(spec.observer.starts_with(kChannelWise));
     if (by_channel && job_.target.per_channel) spec.axis = channel_axis(node, input, weight);
+    if (by_channel && job_.target.transposed_depthwise && spec.axis < 0) {
+      spec.axis = depthwise_axis(node, weight);
+    }
     if (spec.axis < 0 && spec.observer.starts_with(kChannelWise)) {
       spec.observer.erase(0, kChannelWise.size());
     }

@@ -35,7 +35,7 @@ class MadeUp : public ::testing::Test {
             .infer = ops::infer_same,
             .facts = {.is = kBend,
                       .integer = ops::IntegerForm::LookupTable,
-                      .epilogue = ops::leaky_relu_epilogue}};
+                      .epilogue = {"leaky_relu", 0.5F}}};
   }
   /// Conv a, Bend b, Conv c.
   static Network network() {
@@ -111,6 +111,7 @@ TEST_F(MadeUp, IsFusedWithTheLayerBeforeIt) {
   net.run({"fuse_kernels"});
   ASSERT_EQ(net.text(), "quench.exec.Conv(x,a_w,a_b)->b");
   EXPECT_EQ(net.graph().nodes[0].get_string("activation", ""), "leaky_relu");
+  EXPECT_EQ(net.graph().nodes[0].get_float("activation_alpha", 0), 0.5F);
 }
 
 TEST_F(MadeUp, IsLookedUpBetweenBytes) {

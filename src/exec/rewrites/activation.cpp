@@ -2,20 +2,15 @@
 // Reads activations out of nodes.
 #include "exec/rewrites/activation.h"
 
-#include "ops/ops.h"
-
 namespace quench::exec::rewrites {
 
 std::optional<Activation> activation_of(const Rewriter& rewriter, const Node& node) {
   // What fusion has made is of the engine's domain and means what ONNX's operator does.
   const bool known = node.domain.empty() || node.domain == kEngineDomain;
-  const ops::OpInfo* op = known ? ops::find_op("", node.op_type) : nullptr;
-  if (op == nullptr || op->facts.epilogue == nullptr || node.outputs.size() != 1) {
-    return std::nullopt;
-  }
-  return op->facts.epilogue({.node = node, .opset = rewriter.opset(), .number = [&](ValueId id) {
-                               return rewriter.scalar(id);
-                             }});
+  if (!known || node.outputs.size() != 1) return std::nullopt;
+  return ops::epilogue_of({.node = node, .opset = rewriter.opset(), .number = [&](ValueId id) {
+                             return rewriter.scalar(id);
+                           }});
 }
 
 }  // namespace quench::exec::rewrites

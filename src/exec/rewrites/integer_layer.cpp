@@ -59,7 +59,8 @@ class LayerRule {
     if (!layout || (is_matrix(node) && weight->rank() != 2)) {
       return either && weight->rank() > 2 && w.grid.per_tensor;
     }
-    if (layout->grouped_axis) return false;
+    const bool convolution = ops::facts(node).weight == ops::WeightKind::Convolution;
+    if (!convolution && layout->groups != 1) return false;
     channels_ = layout->channels;
     const std::int64_t given = w.grid.axis < 0 ? w.grid.axis + weight->rank() : w.grid.axis;
     if (w.grid.per_tensor) return true;

@@ -10,7 +10,8 @@ TargetInfo generic() {
                     .activation_signed = true,
                     .activation_symmetric = true,
                     .quantize_bias = false,
-                    .quantize_outputs = false};
+                    .quantize_outputs = false,
+                    .transposed_depthwise = true};
   target.ops = {
       integer_to_float(Form::Convolution),
       integer_to_float(Form::TransposedConvolution),

@@ -33,7 +33,7 @@ bool leads_to_conv(const Graph& graph, const Node& node) {
 
 /// What a layer does besides, or what a quantised model has between layers.
 bool is_beside_layers(const Node& node) {
-  const bool activation = ops::facts(node).epilogue != nullptr && ops::is(node, ops::kCheap);
+  const bool activation = !ops::facts(node).epilogue.name.empty() && ops::is(node, ops::kCheap);
   return activation || is_q(&node) || is_dq(&node);
 }
 

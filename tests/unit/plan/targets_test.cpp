@@ -203,5 +203,27 @@ TEST(Targets, SharesOfDspHaveAGridOfShares) {
   EXPECT_EQ(grid.zero_point, std::vector<std::int32_t>{0});
 }
 
+/// A ConvTranspose of so many groups with a weight of this shape.
+int axis_of_transposed(const char* target, std::int64_t groups, const Shape& weight) {
+  Builder net(13);
+  net.input("x", dims({1, weight[0], 4, 4}));
+  net.numbers("w", weight,
+              std::vector<float>(static_cast<std::size_t>(*num_elements(weight)), 0.5F));
+  net.node("ConvTranspose", {"x", "w"}, {"y"}).set("group", groups);
+  net.output("y");
+  infer_types(net.model);
+  QuantConfig config;
+  config.target = target;
+  return make_plan(net.model, config).weights.at(0).spec.axis;
+}
+
+TEST(Targets, ChannelsOfTransposedConvolutionsLieAlongOneAxis) {
+  EXPECT_EQ(axis_of_transposed("generic", 1, {4, 6, 2, 2}), 1);
+  EXPECT_EQ(axis_of_transposed("generic", 4, {4, 1, 2, 2}), 0) << "depthwise";
+  EXPECT_EQ(axis_of_transposed("openvino", 4, {4, 1, 2, 2}), -1) << "not known to take axis 0";
+  EXPECT_EQ(axis_of_transposed("generic", 2, {4, 3, 2, 2}), -1) << "ONNX has no axis for them";
+  EXPECT_EQ(axis_of_transposed("generic", 2, {4, 1, 2, 2}), -1) << "two rows a channel";
+}
+
 }  // namespace
 }  // namespace quench
