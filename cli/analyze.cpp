@@ -74,9 +74,6 @@ int run_sensitivity(const SensitivityFlags& flags) {
   note_files(outputs, flags.shared);
   const SensitivityResult result =
       analyze_sensitivity(flags.shared.job.model, options, how, context, outputs);
-  if (!flags.shared.report.empty()) {
-    write_report(flags.shared.job.model, options, flags.shared.report, &result, context, outputs);
-  }
   outputs.commit();
   bar.clear();
   if (flags.shared.job.common.json) {
@@ -176,9 +173,6 @@ int run_statistics(const AnalyzeFlags& flags) {
   Outputs outputs;
   note_files(outputs, flags);
   const StatisticsResult result = analyze_statistics(flags.job.model, options, context, outputs);
-  if (!flags.report.empty()) {
-    write_report(flags.job.model, options, flags.report, nullptr, context, outputs);
-  }
   outputs.commit();
   bar.clear();
   if (flags.job.common.json) {

@@ -52,7 +52,6 @@ void note_files(Outputs& outputs, const AnalyzeFlags& flags) {
   // The report may lie in the folder, which the analysis makes; it says so where it cannot.
   std::error_code ignored;
   std::filesystem::create_directories(flags.save_dir, ignored);
-  writes_report(outputs, flags.report);
 }
 
 AnalyzeOptions analyze_options(const AnalyzeFlags& flags, const Context& context) {
@@ -65,6 +64,7 @@ AnalyzeOptions analyze_options(const AnalyzeFlags& flags, const Context& context
     throw Error(ErrorKind::Unsupported,
                 "analysis is of --type full: leave out --type, or quant_type of the INI file");
   }
+  quantize.report_save_path = flags.report;
   options.eval = quantize.data;
   options.eval.path = flags.eval_data;
   if (!flags.eval_data.empty()) {

@@ -95,8 +95,8 @@ void write_demo_report(const DemoOptions& options, const std::string& path, cons
   limit = limit > 0 ? std::min(limit, options.calibration_samples) : options.calibration_samples;
   analysis.save_dir = folder_of(path);
   const std::string& model = options.models.front();
-  const SensitivityResult ranking = analyze_sensitivity(model, analysis, {}, context, outputs);
-  write_report(model, analysis, path, &ranking, context, outputs);
+  analysis.quantize.report_save_path = path;
+  analyze_sensitivity(model, analysis, {}, context, outputs);
 }
 
 int run(const DemoFlags& flags) {

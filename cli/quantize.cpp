@@ -24,15 +24,11 @@ int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
   Outputs outputs;
   reads_configuration(outputs, flags);
   if (!extras.report_json.empty()) outputs.writes(extras.report_json, "the JSON report");
-  if (!extras.report.empty()) writes_report(outputs, extras.report);
+  options.report_save_path = extras.report;
   if (!extras.target_metric.empty()) {
     return quantize_to_target(flags.model, extras.out, options, extras, context, outputs);
   }
   const QuantizeReport report = quantize(flags.model, extras.out, options, context, outputs);
-  if (!report.activation_observer.empty()) {
-    options.config.value_observers = report.value_observers;
-  }
-  write_extras(flags.model, options, extras, context, outputs);
   const Json json = to_json(report);
   if (!extras.report_json.empty()) write_json(json, extras.report_json, outputs);
   outputs.commit();

@@ -24,15 +24,6 @@ void add_extra_flags(CLI::App& app, QuantizeExtras& extras) {
       ->type_name("X");
 }
 
-void write_extras(const std::string& model, const QuantizeOptions& options,
-                  const QuantizeExtras& extras, const Context& context, Outputs& outputs) {
-  if (!extras.report.empty()) {
-    AnalyzeOptions analysis;
-    analysis.quantize = options;
-    write_report(model, analysis, extras.report, nullptr, context, outputs);
-  }
-}
-
 int quantize_to_target(const std::string& model, const std::string& out,
                        const QuantizeOptions& options, const QuantizeExtras& extras,
                        const Context& context, Outputs& outputs) {
@@ -44,7 +35,6 @@ int quantize_to_target(const std::string& model, const std::string& out,
       model, analysis, {.at_least = extras.at_least, .out_path = out}, context, outputs);
   print_target(result);
   if (!result.met) return report_missed(result);
-  write_extras(model, options, extras, context, outputs);
   outputs.commit();
   return kOk;
 }

@@ -19,10 +19,6 @@ struct QuantizeExtras {
 
 void add_extra_flags(CLI::App& app, QuantizeExtras& extras);
 
-/// Writes the reports that were asked for, by flag or configuration.
-void write_extras(const std::string& model, const QuantizeOptions& options,
-                  const QuantizeExtras& extras, const Context& context, Outputs& outputs);
-
 /// Instead of quantising every layer: as many as meet the metric. Returns the exit code.
 int quantize_to_target(const std::string& model, const std::string& out,
                        const QuantizeOptions& options, const QuantizeExtras& extras,

@@ -49,12 +49,17 @@ void print_coarser_layers(const QuantizeReport& report) {
 void print_worst_layers(const QuantizeReport& report) {
   if (report.layers.empty()) return;
   std::vector<LayerScore> layers = report.layers;
-  std::ranges::stable_sort(layers, {}, &LayerScore::sqnr);
+  std::ranges::stable_sort(layers, {}, &LayerScore::output_sqnr);
   layers.resize(std::min(layers.size(), kWorstShown));
   Table table;
-  table.column("layers with the largest error").column("operator").column("SQNR, dB", Align::Right);
+  table.column("layers that cost the outputs most")
+      .column("operator")
+      .column("outputs, only it quantised, dB", Align::Right)
+      .column("own SQNR, dB", Align::Right)
+      .column("accumulated SQNR, dB", Align::Right);
   for (const LayerScore& each : layers) {
-    table.row({each.node, each.op_type, fixed(each.sqnr, 1)});
+    table.row({each.node, each.op_type, fixed(each.output_sqnr, 1), fixed(each.own_sqnr, 1),
+               fixed(each.accumulated_sqnr, 1)});
   }
   print(table.text() + "\n");
 }
@@ -101,6 +106,7 @@ Json to_json(const QuantizeReport& report) {
                {"integer_nodes", report.integer_nodes},
                {"pass_through_nodes", report.pass_through_nodes},
                {"corrected_layers", report.corrected_layers},
+               {"gptq_layers", report.gptq_layers},
                {"equalized_groups", report.equalized_groups},
                {"activation_observer", report.activation_observer},
                {"bytes_before", report.bytes_before},
@@ -134,8 +140,11 @@ Json to_json(const QuantizeReport& report) {
     json["layers"].push_back({{"node", layer.node},
                               {"op_type", layer.op_type},
                               {"value", layer.value},
-                              {"sqnr", number(layer.sqnr)},
-                              {"cosine", number(layer.cosine)}});
+                              {"own_sqnr", number(layer.own_sqnr)},
+                              {"own_cosine", number(layer.own_cosine)},
+                              {"accumulated_sqnr", number(layer.accumulated_sqnr)},
+                              {"accumulated_cosine", number(layer.accumulated_cosine)},
+                              {"output_sqnr", number(layer.output_sqnr)}});
   }
   if (!report.settings.empty()) json["settings"] = Json::parse(report.settings);
   return json;
@@ -154,6 +163,9 @@ void print_report(const QuantizeReport& report) {
   count("nodes that only move integers", report.pass_through_nodes);
   count("nodes in float", report.float_layers.size());
   count("layers with corrected bias", report.corrected_layers);
+  if (report.gptq_layers > 0) {
+    table.row({"weights rounded by GPTQ", grouped(static_cast<std::int64_t>(report.gptq_layers))});
+  }
   if (report.equalized_groups > 0) {
     table.row({"groups of equalised channels",
                grouped(static_cast<std::int64_t>(report.equalized_groups))});

@@ -9,18 +9,18 @@ import sources
 # A room may include itself and the rooms before it.
 ROOMS = [
     "base", "tensor", "quant", "ir", "ops", "formats", "passes", "data", "exec", "observe",
-    "metrics", "plan", "options", "calibrate", "lower", "tune", "qat", "analyze", "report", "pipeline",
-    "compat",
+    "metrics", "plan", "options", "calibrate", "lower", "evaluate", "tune", "qat", "analyze",
+    "report", "job", "compat",
 ]
 # The room that each public header belongs to.
 PUBLIC_HEADERS = {
     "error": "base", "cpu": "base", "context": "base", "nearest": "base", "files": "base",
-    "jobs": "pipeline", "dtype": "tensor", "tensor": "tensor", "node": "ir",
+    "jobs": "job", "dtype": "tensor", "tensor": "tensor", "node": "ir",
     "graph": "ir", "model": "ir", "data": "data", "session": "exec", "metrics": "metrics",
     "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "statistics": "observe", "lower": "lower",
-    "evaluate": "pipeline", "observer_trial": "pipeline", "quantize": "pipeline", "ptq": "pipeline",
-    "run": "pipeline", "formats": "formats", "pack": "formats",
-    "analysis": "analyze", "analyze": "pipeline", "report": "pipeline",
+    "evaluate": "evaluate", "observer_trial": "evaluate", "quantize": "evaluate", "ptq": "job",
+    "run": "evaluate", "formats": "formats", "pack": "formats",
+    "analysis": "analyze", "analyze": "analyze", "report": "report",
     "options": "options", "option_table": "options", "converter_lite": "compat", "paddleslim": "compat",
 }
 # Third-party headers by how their name begins, and the places that may include them.
@@ -32,7 +32,7 @@ THIRD_PARTY = {
     "oneapi/dnnl/": ["src/exec/"],
     "google/protobuf/": ["src/formats/"],
     "opencv2/": ["src/data/images"],
-    "nlohmann/": ["cli/", "src/report/", "src/pipeline/", "src/options/", "src/base/json"],
+    "nlohmann/": ["cli/", "src/report/", "src/options/", "src/tune/", "src/analyze/", "src/job/", "src/evaluate/", "src/base/json"],
     "CLI/": ["cli/"],
     "fmt/": ["src/", "cli/"],
     "zip.h": ["src/data/"],

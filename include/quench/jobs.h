@@ -24,9 +24,6 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
                             const TargetOptions& how, const Context& context, Outputs& outputs);
 StatisticsResult analyze_statistics(const std::string& model_path, const AnalyzeOptions& options,
                                     const Context& context, Outputs& outputs);
-void write_report(const std::string& model_path, const AnalyzeOptions& options,
-                  const std::string& path, const SensitivityResult* sensitivity,
-                  const Context& context, Outputs& outputs);
 void write_debug_info(const std::string& model_path, const std::string& quantized_path,
                       const DebugInfoOptions& options, const Context& context, Outputs& outputs);
 

@@ -12,14 +12,25 @@
 
 namespace quench {
 
+/// How the values of single samples make the value of all.
+enum class Gather {
+  Mean,
+  Share,  ///< a mean of 0 and 100: percent of samples
+  Max,
+  Power,  ///< the ratio of all signal to all noise, in dB
+};
+
 /// A metric of the list that `quench list metrics` shows.
 struct MetricInfo {
   std::string_view name;
   std::string_view summary;
   bool needs_labels;
   bool higher_is_better;
+  Gather gather = Gather::Mean;
 };
 std::span<const MetricInfo> all_metrics() noexcept;
+/// Throws Error(Usage) with the nearest name when there is no such metric.
+const MetricInfo& find_metric(std::string_view name);
 
 /// Collects a metric over batches. Made by `make_metric`.
 class Metric {

@@ -46,6 +46,7 @@ struct QuantizeOptions {
   std::int64_t min_quant_weight_size = 0;     ///< layers whose weight is not larger stay in float
   std::int64_t min_quant_weight_channel = 0;  ///< likewise convolutions, by output channels
   std::string debug_info_save_path;           ///< folder for tables of every layer's error
+  std::string report_save_path;               ///< HTML page that shows the model that was written
   bool store_settings = true;                 ///< in the model's metadata, to be run again
   std::vector<std::string> notes;  ///< of `read_config`: what the file says without effect
   std::vector<std::string> notes_unless_packed;  ///< likewise, unless the result is a packed file

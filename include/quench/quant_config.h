@@ -11,6 +11,7 @@
 
 #include "quench/plan.h"
 #include "quench/statistics.h"
+#include "quench/weight_quant.h"
 
 namespace quench {
 
@@ -30,6 +31,7 @@ struct QuantRule {
   std::optional<int> activation_bits;
   std::optional<int> weight_bits;
   std::optional<bool> per_channel;
+  std::optional<QuantType> type;  ///< full, weight or dynamic; else that of the whole job
   /// Leave the node in float; the most specific rule that matches decides.
   bool skip = false;
 };
@@ -58,6 +60,8 @@ class QuantConfig {
 
   /// The merged rule for a node.
   QuantRule rule_for(const std::string& node_name, const std::string& op_type) const;
+  /// Whether a rule names a type of quantisation.
+  bool mixes_types() const;
 };
 
 /// How a runtime runs an operator, or all operators of one integer form that have no row of their

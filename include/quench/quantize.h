@@ -26,9 +26,12 @@ struct FloatLayer {
 struct LayerScore {
   std::string node;
   std::string op_type;
-  std::string value;  ///< its result
-  double sqnr = 0;    ///< in dB
-  double cosine = 0;
+  std::string value;    ///< its result
+  double own_sqnr = 0;  ///< in dB: the layer's own error, fed with the float model's values
+  double own_cosine = 0;
+  double accumulated_sqnr = 0;  ///< in dB: with the errors of all layers before it
+  double accumulated_cosine = 0;
+  double output_sqnr = 0;  ///< in dB: of the worst output, when only this layer is quantised
 };
 
 /// What `quantize` did.
@@ -41,6 +44,7 @@ struct QuantizeReport {
   std::int64_t bytes_before = 0;
   std::int64_t bytes_after = 0;
   std::size_t corrected_layers = 0;
+  std::size_t gptq_layers = 0;                 ///< of full quantisation: weights rounded by GPTQ
   std::size_t equalized_groups = 0;            ///< sets of values whose channels were scaled
   std::string activation_observer;             ///< where no rule names one; empty: rules do
   std::vector<ObserverTrial> observer_trials;  ///< what it was chosen from

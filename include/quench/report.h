@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTML report of a quantisation, and the difference of two.
+// The difference of two HTML reports, and converter_lite's tables.
 #pragma once
 
 #include <map>
@@ -9,12 +9,6 @@
 #include "quench/analyze.h"
 
 namespace quench {
-
-/// Writes one HTML file that needs no server and no network: summary, layers with their errors and
-/// histograms, graph, settings and, where given, the ranking.
-void write_report(const std::string& model_path, const AnalyzeOptions& options,
-                  const std::string& path, const SensitivityResult* sensitivity = nullptr,
-                  const Context& context = {});
 
 /// A layer in two reports; NaN and "" where it is not in one of them.
 struct LayerChange {

@@ -76,7 +76,7 @@ PartialRunner::PartialRunner(Simulator& simulator, std::vector<std::string> outp
 PartialRunner::Segment PartialRunner::make_segment(const Layer& layer) {
   const Graph& graph = simulator_.model().graph;
   const QuantPlan plan = simulator_.plan_of(simulator_.only(layer.name));
-  const Model whole = insert_qdq(simulator_.model(), plan, simulator_.solve(plan));
+  const Model whole = simulator_.lowered(plan);
   Segment segment;
   std::set<std::string> grids;
   for (const auto& [name, value] : plan.values) {
@@ -127,7 +127,7 @@ void PartialRunner::find_readers(Segment& segment) const {
   }
 }
 
-const TensorMap& PartialRunner::set_batch(const EvalBatch& batch) {
+const TensorMap& PartialRunner::set_batch(const evaluation::EvalBatch& batch) {
   std::vector<std::string> wanted;
   for (const std::string& name : taps_) {
     if (!batch.inputs.contains(name)) wanted.push_back(name);

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "analyze/eval_data.h"
 #include "analyze/simulator.h"
+#include "evaluate/eval_data.h"
 #include "quench/session.h"
 
 namespace quench::analyze {
@@ -20,7 +20,7 @@ class PartialRunner {
   PartialRunner(Simulator& simulator, std::vector<std::string> outputs, const Context& context);
 
   /// Runs the float model; its values are kept for `run` until the next batch.
-  const TensorMap& set_batch(const EvalBatch& batch);
+  const TensorMap& set_batch(const evaluation::EvalBatch& batch);
   /// The outputs with only layer `index` quantised.
   TensorMap run(std::size_t index);
 

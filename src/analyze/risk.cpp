@@ -25,7 +25,7 @@ double margin(const Tensor& output) {
   return second == kNone ? -kNone : first - second;
 }
 
-std::vector<std::int64_t> riskiest_first(const std::vector<SampleScore>& in_float,
+std::vector<std::int64_t> riskiest_first(const std::vector<evaluation::SampleScore>& in_float,
                                          const std::vector<double>& margins) {
   std::vector<std::int64_t> order(in_float.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/score.h"
+#include "evaluate/sample_metric.h"
 
 namespace quench::analyze {
 
@@ -14,7 +14,7 @@ double margin(const Tensor& output);
 
 /// The places of the samples: those that the float model gets wrong, then those that it was least
 /// sure of. A model that is not good enough has used up its mistakes long before the end.
-std::vector<std::int64_t> riskiest_first(const std::vector<SampleScore>& in_float,
+std::vector<std::int64_t> riskiest_first(const std::vector<evaluation::SampleScore>& in_float,
                                          const std::vector<double>& margins);
 
 }  // namespace quench::analyze

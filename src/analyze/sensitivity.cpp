@@ -23,7 +23,8 @@ void note(const SensitivityJob& job) {
 bool has_batch(const SensitivityJob& job, const std::string& layer, std::int64_t batch) {
   const auto found = job.scores.find(layer);
   if (found == job.scores.end()) return false;
-  return static_cast<std::int64_t>(found->second.size()) >= job.data.samples_until(batch);
+  return static_cast<std::int64_t>(found->second.size()) >=
+         job.evaluator.data().samples_until(batch);
 }
 
 /// Runs the given layers on one batch.
@@ -35,11 +36,11 @@ void score_batch(SensitivityJob& job, PartialRunner& runner, std::int64_t batch,
     if (!has_batch(job, all[i].name, batch)) open.push_back(i);
   }
   if (open.empty()) return;
-  const auto samples = job.data.batch(batch);
+  const auto samples = job.evaluator.data().batch(batch);
   const TensorMap& expected = runner.set_batch(*samples);
   for (const std::size_t i : open) {
     job.context.check_cancelled();
-    job.scorer.add(*samples, runner.run(i), expected, job.scores[all[i].name]);
+    job.metric.add(*samples, runner.run(i), expected, job.scores[all[i].name]);
   }
   note(job);
 }
@@ -51,20 +52,20 @@ std::vector<std::size_t> all_of(const SensitivityJob& job) {
 }
 
 /// How much worse than good a sample is: what layers are ordered by.
-double harm(const Scorer& scorer, const SampleScore& score) {
-  if (scorer.metric() == "sqnr") return score.noise;
-  return scorer.higher_is_better() ? -score.metric : score.metric;
+double harm(const SampleMetric& metric, const SampleScore& score) {
+  if (metric.info().gather == Gather::Power) return score.noise;
+  return metric.info().higher_is_better ? -score.metric : score.metric;
 }
 
 /// Standard errors by which `a` does more harm than `b`, over the samples that both have.
-double apart(const Scorer& scorer, const std::vector<SampleScore>& a,
+double apart(const SampleMetric& metric, const std::vector<SampleScore>& a,
              const std::vector<SampleScore>& b) {
   const std::size_t count = std::min(a.size(), b.size());
   if (count < 2) return 0;
   double sum = 0;
   double squares = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const double difference = harm(scorer, a[i]) - harm(scorer, b[i]);
+    const double difference = harm(metric, a[i]) - harm(metric, b[i]);
     sum += difference;
     squares += difference * difference;
   }
@@ -78,7 +79,7 @@ double apart(const Scorer& scorer, const std::vector<SampleScore>& a,
 std::vector<std::size_t> undecided(const SensitivityJob& job,
                                    const std::vector<std::size_t>& active, std::size_t worst) {
   const auto& layers = job.simulator.layers();
-  const std::vector<LayerSensitivity> order = rank(layers, job.scorer, job.scores, false);
+  const std::vector<LayerSensitivity> order = rank(layers, job.metric, job.scores, false);
   if (order.size() <= worst) return {};
   const auto& last_in = job.scores.at(order[worst - 1].layer);
   const auto& first_out = job.scores.at(order[worst].layer);
@@ -89,7 +90,7 @@ std::vector<std::size_t> undecided(const SensitivityJob& job,
     const auto& own = job.scores.at(layers[i].name);
     const bool inside = place.at(layers[i].name) < worst;
     const double sure =
-        inside ? apart(job.scorer, own, first_out) : apart(job.scorer, last_in, own);
+        inside ? apart(job.metric, own, first_out) : apart(job.metric, last_in, own);
     if (sure < kSure) open.push_back(i);
   }
   return open;
@@ -98,61 +99,39 @@ std::vector<std::size_t> undecided(const SensitivityJob& job,
 }  // namespace
 
 void score_exactly(SensitivityJob& job) {
-  PartialRunner runner(job.simulator, job.scorer.outputs(), job.context);
+  PartialRunner runner(job.simulator, job.metric.outputs(), job.context);
   const std::vector<std::size_t> layers = all_of(job);
-  for (std::int64_t batch = 0; batch < job.data.batches(); ++batch) {
+  for (std::int64_t batch = 0; batch < job.evaluator.data().batches(); ++batch) {
     score_batch(job, runner, batch, layers);
-    job.context.report("sensitivity", batch + 1, job.data.batches());
+    job.context.report("sensitivity", batch + 1, job.evaluator.data().batches());
   }
 }
 
 void score_quickly(SensitivityJob& job, std::size_t worst) {
-  PartialRunner runner(job.simulator, job.scorer.outputs(), job.context);
+  PartialRunner runner(job.simulator, job.metric.outputs(), job.context);
   std::vector<std::size_t> active = all_of(job);
-  for (std::int64_t batch = 0; batch < job.data.batches() && !active.empty(); ++batch) {
+  for (std::int64_t batch = 0; batch < job.evaluator.data().batches() && !active.empty(); ++batch) {
     score_batch(job, runner, batch, active);
-    job.context.report("sensitivity", batch + 1, job.data.batches());
+    job.context.report("sensitivity", batch + 1, job.evaluator.data().batches());
     const std::size_t seen = job.scores.at(job.simulator.layers()[active[0]].name).size();
     if (seen >= kFirstLook) active = undecided(job, active, worst);
   }
 }
 
-std::vector<TensorMap> float_outputs(SensitivityJob& job) {
-  Session session(job.simulator.model(), {}, job.context);
-  std::vector<TensorMap> outputs;
-  for (std::int64_t batch = 0; batch < job.data.batches(); ++batch) {
-    outputs.push_back(session.run(job.data.batch(batch)->inputs, job.scorer.outputs()));
-  }
-  return outputs;
-}
-
-std::vector<SampleScore> score_model(Model model, SensitivityJob& job,
-                                     const std::vector<TensorMap>& expected) {
-  Session session(std::move(model), {}, job.context);
-  std::vector<SampleScore> scores;
-  for (std::int64_t batch = 0; batch < job.data.batches(); ++batch) {
-    const auto samples = job.data.batch(batch);
-    job.scorer.add(*samples, session.run(samples->inputs, job.scorer.outputs()),
-                   expected[static_cast<std::size_t>(batch)], scores);
-  }
-  return scores;
-}
-
 void score_plainly(SensitivityJob& job, bool reverse) {
-  const std::vector<TensorMap> expected = float_outputs(job);
   std::int64_t done = 0;
   const auto& layers = job.simulator.layers();
   for (const Layer& layer : layers) {
     job.context.report("sensitivity", done++, static_cast<std::int64_t>(layers.size()));
-    if (has_batch(job, layer.name, job.data.batches() - 1)) continue;
+    if (has_batch(job, layer.name, job.evaluator.data().batches() - 1)) continue;
     const Choice choice =
         reverse ? Choice{.in_float = {layer.name}} : job.simulator.only(layer.name);
-    job.scores[layer.name] = score_model(job.simulator.quantized(choice), job, expected);
+    job.scores[layer.name] = job.evaluator.samples(job.simulator.quantized(choice), job.metric);
     note(job);
   }
 }
 
-std::vector<LayerSensitivity> rank(const std::vector<Layer>& layers, const Scorer& scorer,
+std::vector<LayerSensitivity> rank(const std::vector<Layer>& layers, const SampleMetric& metric,
                                    const Scores& scores, bool reverse) {
   std::vector<LayerSensitivity> result;
   for (const Layer& layer : layers) {
@@ -161,14 +140,14 @@ std::vector<LayerSensitivity> rank(const std::vector<Layer>& layers, const Score
     result.push_back({.layer = layer.name,
                       .op_type = layer.op_type,
                       .weight = layer.weight,
-                      .metric = scorer.value(found->second),
-                      .sqnr = Scorer::sqnr(found->second),
+                      .metric = metric.value(found->second),
+                      .sqnr = evaluation::sqnr_of(found->second),
                       .samples = static_cast<std::int64_t>(found->second.size())});
   }
   std::ranges::stable_sort(result, [&](const LayerSensitivity& a, const LayerSensitivity& b) {
     // With all but one quantised the layer that is best left out is the one that costs most.
-    return reverse ? scorer.worse(b.metric, b.sqnr, a.metric, a.sqnr)
-                   : scorer.worse(a.metric, a.sqnr, b.metric, b.sqnr);
+    return reverse ? metric.worse(b.metric, b.sqnr, a.metric, a.sqnr)
+                   : metric.worse(a.metric, a.sqnr, b.metric, b.sqnr);
   });
   return result;
 }

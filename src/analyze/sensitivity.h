@@ -7,22 +7,24 @@
 #include <string>
 #include <vector>
 
-#include "analyze/eval_data.h"
-#include "analyze/score.h"
 #include "analyze/simulator.h"
+#include "evaluate/evaluator.h"
 #include "quench/analysis.h"
 #include "quench/session.h"
 
 namespace quench::analyze {
 
-/// Scores of the samples that each layer has been judged by, in their order.
+using evaluation::SampleMetric;
+using evaluation::SampleScore;
+
+/// Scores of the samples that each layer has been scored by, in their order.
 using Scores = std::map<std::string, std::vector<SampleScore>>;
 
 /// What the ways below work on.
 struct SensitivityJob {
   Simulator& simulator;
-  EvalData& data;
-  const Scorer& scorer;
+  evaluation::Evaluator& evaluator;
+  const SampleMetric& metric;
   const Context& context;
   Scores scores;                     ///< what an interrupted run left, then the result
   std::function<void()> checkpoint;  ///< called when `scores` have grown; may be empty
@@ -37,14 +39,8 @@ void score_plainly(SensitivityJob& job, bool reverse);
 /// `worst`.
 void score_quickly(SensitivityJob& job, std::size_t worst);
 
-/// Runs a model over all evaluation data; `expected` is by batch what the float model gave.
-std::vector<SampleScore> score_model(Model model, SensitivityJob& job,
-                                     const std::vector<TensorMap>& expected);
-/// What the float model gives, by batch.
-std::vector<TensorMap> float_outputs(SensitivityJob& job);
-
 /// Layers in the order that users read: the one that costs most first.
-std::vector<LayerSensitivity> rank(const std::vector<Layer>& layers, const Scorer& scorer,
+std::vector<LayerSensitivity> rank(const std::vector<Layer>& layers, const SampleMetric& metric,
                                    const Scores& scores, bool reverse);
 
 }  // namespace quench::analyze

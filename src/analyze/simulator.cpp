@@ -7,6 +7,9 @@
 #include "base/format.h"
 #include "calibrate/collect.h"
 #include "plan/facts.h"
+#include "quench/lower.h"
+#include "tune/bias_correction.h"
+#include "tune/bias_layers.h"
 
 namespace quench::analyze {
 namespace {
@@ -18,6 +21,31 @@ std::string output_of(const Graph& graph, const QuantPlan& plan, NodeId node) {
   }
   return graph[graph.nodes[static_cast<std::size_t>(node)].outputs.at(0)].name;
 }
+
+/// Layers of which no model is left in float.
+std::set<NodeId> quantized_nodes(const QuantPlan& plan) {
+  std::set<NodeId> nodes;
+  for (const WeightPlan& weight : plan.weights) nodes.insert(weight.node);
+  return nodes;
+}
+
+QuantConfig config_of(const QuantConfig& base, const Choice& choice) {
+  QuantConfig config = base;
+  config.skip_quant_node.insert(config.skip_quant_node.end(), choice.in_float.begin(),
+                                choice.in_float.end());
+  for (const auto& [layer, bits] : choice.weight_bits) config.by_layer[layer].weight_bits = bits;
+  return config;
+}
+
+Choice all_but(const std::vector<Layer>& layers, const std::string& name) {
+  Choice choice;
+  for (const Layer& layer : layers) {
+    if (layer.name != name) choice.in_float.insert(layer.name);
+  }
+  return choice;
+}
+
+}  // namespace
 
 std::vector<Layer> find_layers(const Graph& graph, const QuantPlan& plan) {
   std::vector<Layer> layers;
@@ -34,77 +62,68 @@ std::vector<Layer> find_layers(const Graph& graph, const QuantPlan& plan) {
   return layers;
 }
 
-}  // namespace
-
-Simulator::Simulator(Model model, QuantConfig config, int threads)
-    : model_(std::move(model)),
-      config_(std::move(config)),
-      threads_(threads),
-      plan_(make_plan(model_, config_)) {
-  calibrate::check_observers(plan_, config_.custom_observers);
-  layers_ = find_layers(model_.graph, plan_);
-  if (layers_.empty()) {
-    fail(ErrorKind::Unsupported, "the model has no layer that can be quantised for target '{}'",
-         config_.target);
-  }
-}
-
-std::vector<std::string> Simulator::wanted_statistics() const {
+std::vector<std::string> values_of_any_choice(const Model& model, const QuantConfig& config) {
   std::set<std::string> names;
   const auto add = [&](const QuantPlan& plan) {
     for (const auto& [name, value] : plan.values) {
       if (value.kind != ValuePlan::Kind::Float) names.insert(name);
     }
   };
-  add(plan_);
-  for (const Layer& layer : layers_) add(plan_of(only(layer.name)));
+  const QuantPlan whole = make_plan(model, config);
+  add(whole);
+  const std::vector<Layer> layers = find_layers(model.graph, whole);
+  for (const Layer& layer : layers) {
+    add(make_plan(model, config_of(config, all_but(layers, layer.name))));
+  }
   return {names.begin(), names.end()};
 }
 
-Choice Simulator::only(const std::string& name) const {
-  Choice choice;
-  for (const Layer& layer : layers_) {
-    if (layer.name != name) choice.in_float.insert(layer.name);
+Simulator::Simulator(const tune::State& state)
+    : state_(state), layers_(find_layers(state.model.graph, state.plan)) {
+  if (layers_.empty()) {
+    fail(ErrorKind::Unsupported, "the model has no layer that can be quantised for target '{}'",
+         state.config.target);
   }
-  return choice;
 }
 
-QuantConfig Simulator::config_of(const Choice& choice) const {
-  QuantConfig config = config_;
-  config.skip_quant_node.insert(config.skip_quant_node.end(), choice.in_float.begin(),
-                                choice.in_float.end());
-  for (const auto& [layer, bits] : choice.weight_bits) config.by_layer[layer].weight_bits = bits;
-  return config;
-}
+Choice Simulator::only(const std::string& name) const { return all_but(layers_, name); }
 
 QuantPlan Simulator::plan_of(const Choice& choice) const {
-  return make_plan(model_, config_of(choice));
+  QuantPlan plan = make_plan(state_.model, config_of(state_.config, choice));
+  // What the job chose holds wherever the value is still quantised.
+  for (auto& [name, value] : plan.values) {
+    const auto known = state_.plan.values.find(name);
+    if (known != state_.plan.values.end()) value.spec.observer = known->second.spec.observer;
+  }
+  return plan;
 }
 
-const QuantParams& Simulator::value_grid(const std::string& name, const ValuePlan& plan) {
-  std::vector<ValueGrid>& known = values_[name];
+const QuantParams& Simulator::value_params(const std::string& name, const ValuePlan& plan) {
+  std::vector<KnownParams>& known = values_[name];
   // What lies around a value decides whether its range is known or observed.
   const bool fixed = plan.kind == ValuePlan::Kind::Fixed;
-  for (const ValueGrid& each : known) {
+  for (const KnownParams& each : known) {
     if (each.spec == plan.spec && each.fixed == fixed) return each.params;
   }
   QuantPlan one;
   one.values[name] = plan;
   const QuantSolution found =
-      calibrate::solve(model_, one, statistics_, config_.custom_observers, threads_);
+      calibrate::solve(state_.model, one, state_.statistics, state_.config.custom_observers,
+                       state_.context.num_threads());
   known.push_back({.spec = plan.spec, .fixed = fixed, .params = found.values.at(name)});
   return known.back().params;
 }
 
-const QuantParams& Simulator::weight_grid(const WeightPlan& plan) {
-  std::vector<ValueGrid>& known = weights_[{plan.node, plan.input}];
-  for (const ValueGrid& each : known) {
+const QuantParams& Simulator::weight_params(const WeightPlan& plan) {
+  std::vector<KnownParams>& known = weights_[{plan.node, plan.input}];
+  for (const KnownParams& each : known) {
     if (each.spec == plan.spec) return each.params;
   }
   QuantPlan one;
   one.weights.push_back(plan);
   const QuantSolution found =
-      calibrate::solve(model_, one, statistics_, config_.custom_observers, threads_);
+      calibrate::solve(state_.model, one, state_.statistics, state_.config.custom_observers,
+                       state_.context.num_threads());
   known.push_back({.spec = plan.spec, .params = found.weights.at({plan.node, plan.input})});
   return known.back().params;
 }
@@ -113,28 +132,47 @@ QuantSolution Simulator::solve(const QuantPlan& plan) {
   QuantSolution solution;
   for (const auto& [name, value] : plan.values) {
     if (value.kind == ValuePlan::Kind::Observed || value.kind == ValuePlan::Kind::Fixed) {
-      solution.values[name] = value_grid(name, value);
+      solution.values[name] = value_params(name, value);
     }
   }
-  for (const auto& [name, value] : plan.values) {
-    if (value.kind != ValuePlan::Kind::SharedWith) continue;
-    std::string source = value.source;
-    for (std::size_t hops = 0; hops < plan.values.size(); ++hops) {
-      const ValuePlan& next = plan.values.at(source);
-      if (next.kind != ValuePlan::Kind::SharedWith) break;
-      source = next.source;
-    }
-    solution.values[name] = solution.values.at(source);
-  }
+  calibrate::share_params(plan, solution);
   for (const WeightPlan& weight : plan.weights) {
-    solution.weights[{weight.node, weight.input}] = weight_grid(weight);
+    solution.weights[{weight.node, weight.input}] = weight_params(weight);
   }
   return solution;
 }
 
+/// A layer alone reads float values: only its own error is to be made up for.
+const Model& Simulator::corrected_alone() {
+  if (!alone_) {
+    alone_ = state_.model;
+    tune::correct_biases_fast(*alone_, state_.plan, state_.solution, state_.means);
+  }
+  return *alone_;
+}
+
+Model Simulator::with_biases(const QuantPlan& plan) {
+  if (!state_.tuned) return state_.model;
+  const std::set<NodeId> quantized = quantized_nodes(plan);
+  const bool most = quantized.size() * 2 > quantized_nodes(state_.plan).size();
+  Model model = most || state_.means.empty() ? *state_.tuned : corrected_alone();
+  for (const tune::BiasLayer& layer : tune::find_bias_layers(state_.model, state_.plan)) {
+    if (quantized.contains(layer.node)) continue;
+    for (const NodeId id : {layer.node, layer.bias_node}) {
+      const auto place = static_cast<std::size_t>(id);
+      model.graph.nodes[place] = state_.model.graph.nodes[place];
+    }
+  }
+  return model;
+}
+
+Model Simulator::lowered(const QuantPlan& plan) {
+  return insert_qdq(with_biases(plan), plan, solve(plan));
+}
+
 Model Simulator::quantized(const Choice& choice) {
-  const QuantPlan plan = plan_of(choice);
-  return insert_qdq(model_, plan, solve(plan));
+  if (choice == Choice()) return insert_qdq(state_.to_quantize(), state_.plan, state_.solution);
+  return lowered(plan_of(choice));
 }
 
 std::string seen_as(const Graph& quantized, const std::string& value) {

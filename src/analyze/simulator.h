@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model with its statistics, from which any choice of quantised layers is made in milliseconds.
+// Any choice of quantised layers, from the statistics of one job, in milliseconds.
 #pragma once
 
 #include <map>
@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "quench/lower.h"
-#include "quench/quant_config.h"
+#include "tune/state.h"
 
 namespace quench::analyze {
 
@@ -28,48 +27,49 @@ struct Choice {
   auto operator<=>(const Choice&) const = default;
 };
 
-/// Statistics are collected once; grids are found once for each value, weight and spec.
+/// The layers of a plan, in the order in which they run.
+std::vector<Layer> find_layers(const Graph& graph, const QuantPlan& plan);
+/// The values whose statistics some choice of quantised layers may ask for.
+std::vector<std::string> values_of_any_choice(const Model& model, const QuantConfig& config);
+
+/// Models that a job would make if it left other layers in float. Scales are found once for each
+/// value, weight and spec; corrected biases go with the layers that are quantised.
 class Simulator {
  public:
-  /// `model` is prepared for quantisation; `threads` look for grids.
-  Simulator(Model model, QuantConfig config, int threads = 1);
+  /// Of a job that is solved and tuned, and was told to observe what any choice asks for. The job
+  /// must outlive this.
+  explicit Simulator(const tune::State& state);
 
-  const Model& model() const noexcept { return model_; }
-  const QuantConfig& config() const noexcept { return config_; }
-  /// In the order in which they run.
+  const Model& model() const noexcept { return state_.model; }
   const std::vector<Layer>& layers() const noexcept { return layers_; }
   /// The plan that quantises all of them.
-  const QuantPlan& plan() const noexcept { return plan_; }
-  /// Values whose statistics some choice may ask for.
-  std::vector<std::string> wanted_statistics() const;
-  void set_statistics(StatisticMap statistics) { statistics_ = std::move(statistics); }
-  const StatisticMap& statistics() const noexcept { return statistics_; }
+  const QuantPlan& plan() const noexcept { return state_.plan; }
+  const StatisticMap& statistics() const noexcept { return state_.statistics; }
 
   QuantPlan plan_of(const Choice& choice) const;
   QuantSolution solve(const QuantPlan& plan);
-  /// The model with Q/DQ nodes for a choice.
+  /// The model with Q/DQ nodes for a choice; for all layers, that of the job itself.
   Model quantized(const Choice& choice);
+  Model lowered(const QuantPlan& plan);
   /// Everything in float but one layer.
   Choice only(const std::string& name) const;
-  QuantConfig config_of(const Choice& choice) const;
 
  private:
-  struct ValueGrid {
+  struct KnownParams {
     QuantSpec spec;
     bool fixed = false;
     QuantParams params;
   };
-  const QuantParams& value_grid(const std::string& name, const ValuePlan& plan);
-  const QuantParams& weight_grid(const WeightPlan& plan);
+  const QuantParams& value_params(const std::string& name, const ValuePlan& plan);
+  const QuantParams& weight_params(const WeightPlan& plan);
+  const Model& corrected_alone();
+  Model with_biases(const QuantPlan& plan);
 
-  Model model_;
-  QuantConfig config_;
-  int threads_;
-  QuantPlan plan_;
+  const tune::State& state_;
   std::vector<Layer> layers_;
-  StatisticMap statistics_;
-  std::map<std::string, std::vector<ValueGrid>> values_;
-  std::map<std::pair<NodeId, std::size_t>, std::vector<ValueGrid>> weights_;
+  std::optional<Model> alone_;
+  std::map<std::string, std::vector<KnownParams>> values_;
+  std::map<std::pair<NodeId, std::size_t>, std::vector<KnownParams>> weights_;
 };
 
 /// The name under which a quantised graph holds what readers of `value` see: the output of the

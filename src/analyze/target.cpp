@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "quench/analysis.h"
 
@@ -34,14 +35,14 @@ struct Known {
 /// The search's state: what was asked, and the best that was found.
 class Searcher {
  public:
-  Searcher(const Ladder& ladder, const TargetGoal& goal, const Judge& judge)
-      : ladder_(ladder), goal_(goal), judge_(judge) {}
+  Searcher(const Ladder& ladder, const TargetGoal& goal, const EvaluateChoice& evaluate)
+      : ladder_(ladder), goal_(goal), evaluate_(evaluate) {}
 
   TargetSearch run() {
     Known low{.step = 0, .lack = lack(goal_.quantized_value)};
     Known high{.step = ladder_.last(), .lack = lack(goal_.float_value)};
     int same_side = 0;  // answers in a row that moved the same end
-    while (high.step - low.step > 1 && affordable(middle(low, high), 3)) {
+    while (high.step - low.step > 1) {
       const bool lines_help = low.whole && high.whole && std::abs(same_side) < 2;
       const Known next = look(lines_help ? between(low, high) : middle(low, high));
       const bool meets = next.lack <= 0;
@@ -51,6 +52,7 @@ class Searcher {
     // What passed on a part of the samples must pass on all of them.
     while (!confirmed(high.step) && high.step < ladder_.last()) ++high.step;
     result_.steps = static_cast<std::int64_t>(high.step);
+    if (result_.met && goal_.is_share) look_below(high.step);
     if (result_.met) refine(low.step + 1);
     return result_;
   }
@@ -81,6 +83,7 @@ class Searcher {
   }
 
   Known look(std::size_t step) {
+    asked_.insert(step);
     const Verdict verdict = ask(ladder_.at(step), Effort::Clear);
     if (verdict.meets && verdict.whole) keep(ladder_.at(step), verdict.value, step);
     // A guess may lie on the other side by rounding: the answer counts.
@@ -91,7 +94,7 @@ class Searcher {
   }
 
   Verdict ask(const Choice& choice, Effort effort) {
-    const Verdict verdict = judge_(choice, effort);
+    const Verdict verdict = evaluate_(choice, effort);
     ++result_.tried;
     result_.passes += verdict.passes;
     const bool better = result_.tried == 1 || lack(verdict.value) < lack(result_.value);
@@ -100,6 +103,16 @@ class Searcher {
       result_.choice = choice;
     }
     return verdict;
+  }
+
+  /// A share of few samples does not fall steadily along the ladder: the first step that meets may
+  /// lie below. Such a step is mostly refused after a few samples.
+  void look_below(std::size_t step) {
+    for (std::size_t lower = 1; lower < step && lower < kept_step_; ++lower) {
+      if (asked_.contains(lower)) continue;
+      const Known known = look(lower);
+      if (known.lack <= 0 && known.whole) return;
+    }
   }
 
   bool confirmed(std::size_t step) {
@@ -144,8 +157,9 @@ class Searcher {
 
   const Ladder& ladder_;
   const TargetGoal& goal_;
-  const Judge& judge_;
+  const EvaluateChoice& evaluate_;
   TargetSearch result_;
+  std::set<std::size_t> asked_;
   std::size_t kept_step_ = 0;
 };
 
@@ -174,15 +188,15 @@ double Ladder::noise(std::size_t step) const {
   return sum;
 }
 
-TargetSearch search(const Ladder& ladder, const TargetGoal& goal, const Judge& judge) {
-  return Searcher(ladder, goal, judge).run();
+TargetSearch search(const Ladder& ladder, const TargetGoal& goal, const EvaluateChoice& evaluate) {
+  return Searcher(ladder, goal, evaluate).run();
 }
 
-TargetSearch search_one_by_one(const Ladder& ladder, const Judge& judge) {
+TargetSearch search_one_by_one(const Ladder& ladder, const EvaluateChoice& evaluate) {
   TargetSearch result;
   while (!result.met && result.steps < static_cast<std::int64_t>(ladder.last())) {
     const Choice choice = ladder.at(static_cast<std::size_t>(++result.steps));
-    const Verdict verdict = judge(choice, Effort::All);
+    const Verdict verdict = evaluate(choice, Effort::All);
     ++result.tried;
     result.passes += verdict.passes;
     if (!verdict.meets && result.tried > 1 && verdict.value <= result.value) continue;

@@ -10,20 +10,20 @@
 
 namespace quench::analyze {
 
-/// What judging one choice found.
+/// What evaluating one choice found.
 struct Verdict {
   bool meets = false;
   double value = 0;
   double passes = 1;  ///< passes over the evaluation data that it took; less when it stopped early
-  bool whole = true;  ///< judged by all of them
+  bool whole = true;  ///< evaluated on all of them
 };
 
-/// How many samples a choice is judged by.
+/// How many samples a choice is evaluated on.
 enum class Effort {
   Clear,  ///< until the answer is clear; the value is then the most that was still possible
   All,
 };
-using Judge = std::function<Verdict(const Choice& choice, Effort effort)>;
+using EvaluateChoice = std::function<Verdict(const Choice& choice, Effort effort)>;
 
 /// What must be met, and what is known before the search.
 struct TargetGoal {
@@ -31,6 +31,7 @@ struct TargetGoal {
   bool higher_is_better = true;
   double float_value = 0;      ///< with nothing quantised
   double quantized_value = 0;  ///< with everything quantised, which is not enough
+  bool is_share = false;       ///< percent of samples
 };
 
 /// What the search found.
@@ -69,9 +70,9 @@ class Ladder {
 /// The first step that meets: what is lost grows with the noise, so two known steps tell where to
 /// look between them. Then layers are given back. Both only while the passes stay below a third of
 /// what one by one would take, or nothing is found yet.
-TargetSearch search(const Ladder& ladder, const TargetGoal& goal, const Judge& judge);
+TargetSearch search(const Ladder& ladder, const TargetGoal& goal, const EvaluateChoice& evaluate);
 
 /// The first step that meets, found by trying one after the other on all samples.
-TargetSearch search_one_by_one(const Ladder& ladder, const Judge& judge);
+TargetSearch search_one_by_one(const Ladder& ladder, const EvaluateChoice& evaluate);
 
 }  // namespace quench::analyze

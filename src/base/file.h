@@ -122,4 +122,12 @@ class AtomicFile final : public Staged {
   void* lock_ = nullptr;  ///< a mapping that holds the lock when the descriptor is closed
 };
 
+/// Makes the folder and those above it; throws Error(Io) that names it, also where nothing can be
+/// written to it.
+void make_folder(const std::string& path);
+/// A text file that appears whole or not at all.
+void write_text(const std::string& path, std::string_view text);
+/// Names as they may stand on a line: control characters become spaces.
+std::string on_one_line(std::string_view name);
+
 }  // namespace quench

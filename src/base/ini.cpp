@@ -198,4 +198,26 @@ std::optional<std::size_t> IniFile::to_choice(const IniEntry& entry,
   return std::nullopt;
 }
 
+std::string ini_escaped(std::string_view text) {
+  std::string value;
+  for (const char c : text) {
+    const bool plain = c != '"' && c != '=' && c != '%' && static_cast<unsigned char>(c) >= ' ';
+    value += plain ? std::string(1, c) : format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return value;
+}
+
+std::string ini_unescaped(std::string_view value) {
+  std::string text;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    unsigned code = 0;
+    const char* digits = value.data() + i + 1;
+    const bool escaped = value[i] == '%' && i + 2 < value.size() &&
+                         std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2;
+    text += escaped ? static_cast<char>(code) : value[i];
+    if (escaped) i += 2;
+  }
+  return text;
+}
+
 }  // namespace quench

@@ -76,4 +76,8 @@ class IniFile {
   std::size_t current_ = 0;
 };
 
+/// Text in a form that survives as a value: quotes, equals signs and line ends as %XX.
+std::string ini_escaped(std::string_view text);
+std::string ini_unescaped(std::string_view value);
+
 }  // namespace quench

@@ -44,6 +44,11 @@ void check_observers(const QuantPlan& plan, const CustomObservers& custom);
 QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
                     const CustomObservers& custom = {}, int threads = 1);
 
+/// The values whose quantisation parameters come from statistics.
+std::vector<std::string> observed_values(const QuantPlan& plan);
+/// Gives every value that shares the parameters of another what was found for that one.
+void share_params(const QuantPlan& plan, QuantSolution& solution);
+
 /// Whether some value asks for the observer `auto`, which wants held-out samples.
 bool wants_held_out(const QuantPlan& plan);
 /// The plan with `auto` replaced, value by value, by the observer whose range, chosen from `seen`,

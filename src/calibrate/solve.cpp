@@ -170,12 +170,15 @@ std::string shared_source(const QuantPlan& plan, const ValuePlan& value) {
 
 }  // namespace
 
-QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
-                    const CustomObservers& custom, int threads) {
-  QuantSolution solution;
-  const Solver solver(model, plan, statistics, custom);
-  solver.values(threads, solution);
-  solver.weights(threads, solution);
+std::vector<std::string> observed_values(const QuantPlan& plan) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : plan.values) {
+    if (value.kind == ValuePlan::Kind::Observed) names.push_back(name);
+  }
+  return names;
+}
+
+void share_params(const QuantPlan& plan, QuantSolution& solution) {
   for (const auto& [name, value] : plan.values) {
     if (value.kind != ValuePlan::Kind::SharedWith) continue;
     const std::string source = shared_source(plan, value);
@@ -185,6 +188,15 @@ QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMa
     }
     solution.values[name] = found->second;
   }
+}
+
+QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
+                    const CustomObservers& custom, int threads) {
+  QuantSolution solution;
+  const Solver solver(model, plan, statistics, custom);
+  solver.values(threads, solution);
+  solver.weights(threads, solution);
+  share_params(plan, solution);
   return solution;
 }
 

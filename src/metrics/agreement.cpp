@@ -40,7 +40,8 @@ class Agreement final : public Metric {
 }  // namespace
 
 MetricEntry agreement() {
-  return {{"agreement", "percent of samples whose largest output is the reference's", false, true},
+  return {{"agreement", "percent of samples whose largest output is the reference's", false, true,
+           Gather::Share},
           []() -> std::unique_ptr<Metric> { return std::make_unique<Agreement>(); }};
 }
 

@@ -29,7 +29,7 @@ class MaxAbs final : public Metric {
 }  // namespace
 
 MetricEntry max_abs() {
-  return {{"max_abs", "largest absolute error against the reference", false, false},
+  return {{"max_abs", "largest absolute error against the reference", false, false, Gather::Max},
           []() -> std::unique_ptr<Metric> { return std::make_unique<MaxAbs>(); }};
 }
 

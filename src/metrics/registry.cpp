@@ -43,14 +43,21 @@ std::span<const MetricInfo> all_metrics() noexcept {
   return infos;
 }
 
-std::unique_ptr<Metric> make_metric(std::string_view name) {
+namespace {
+
+const metrics::MetricEntry& find_entry(std::string_view name) {
   std::vector<std::string> names;
   for (const auto& entry : metrics::entries()) {
-    if (entry.info.name == name) return entry.make();
+    if (entry.info.name == name) return entry;
     names.emplace_back(entry.info.name);
   }
   fail(ErrorKind::Usage, "there is no metric '{}'{}; there are {}", name, did_you_mean(name, names),
        fmt::join(names, ", "));
 }
+
+}  // namespace
+
+const MetricInfo& find_metric(std::string_view name) { return find_entry(name).info; }
+std::unique_ptr<Metric> make_metric(std::string_view name) { return find_entry(name).make(); }
 
 }  // namespace quench

@@ -39,9 +39,9 @@ class Sqnr final : public Metric {
 }  // namespace
 
 MetricEntry sqnr() {
-  return {
-      {"sqnr", "signal to noise ratio against the reference in dB, over all elements", false, true},
-      []() -> std::unique_ptr<Metric> { return std::make_unique<Sqnr>(); }};
+  return {{"sqnr", "signal to noise ratio against the reference in dB, over all elements", false,
+           true, Gather::Power},
+          []() -> std::unique_ptr<Metric> { return std::make_unique<Sqnr>(); }};
 }
 
 }  // namespace quench::metrics

@@ -27,6 +27,7 @@ void list_fields(Visitor& visit, QuantRule& rule) {
   visit("weight_bits", rule.weight_bits);
   visit("per_channel", rule.per_channel);
   visit("skip", rule.skip);
+  visit("type", rule.type);
 }
 
 /// Makes an object of the fields it is shown.

@@ -31,6 +31,13 @@ bool truth_of(const std::string& text, const std::string& key, const std::string
   return false;
 }
 
+QuantType type_of(const std::string& text, const std::string& value) {
+  for (const QuantType type : {QuantType::Full, QuantType::Weight, QuantType::Dynamic}) {
+    if (Value<QuantType>::print(type) == value) return type;
+  }
+  refuse(text, format("type takes full, weight or dynamic, got '{}'", value));
+}
+
 void set(QuantRule& rule, const std::string& text, const std::string& key,
          const std::string& value) {
   static const Words keys = {"activation_observer",
@@ -39,7 +46,8 @@ void set(QuantRule& rule, const std::string& text, const std::string& key,
                              "weight_bits",
                              "bits",
                              "per_channel",
-                             "skip"};
+                             "skip",
+                             "type"};
   if (key == "activation_observer") {
     rule.activation_observer = value;
   } else if (key == "weight_observer") {
@@ -54,6 +62,8 @@ void set(QuantRule& rule, const std::string& text, const std::string& key,
     rule.per_channel = truth_of(text, key, value);
   } else if (key == "skip") {
     rule.skip = truth_of(text, key, value);
+  } else if (key == "type") {
+    rule.type = type_of(text, value);
   } else {
     refuse(text, format("there is no setting '{}'{}", key, did_you_mean(key, keys)));
   }

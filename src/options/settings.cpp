@@ -108,6 +108,8 @@ void decode_object(const Json& json, const std::string& prefix, const std::strin
   for (const auto& [key, value] : json.items()) decode_key(key, value, prefix, place, options);
 }
 
+}  // namespace
+
 QuantizeOptions parse_settings(std::string_view text, const std::string& place) {
   if (text.size() > kMostBytes || too_deep(text)) {
     fail(ErrorKind::BadConfig, "{} is too large or too deep for settings", place);
@@ -120,7 +122,6 @@ QuantizeOptions parse_settings(std::string_view text, const std::string& place) 
   return options;
 }
 
-}  // namespace
 }  // namespace options
 
 std::string settings_json(const QuantizeOptions& options) {

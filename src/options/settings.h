@@ -17,4 +17,9 @@ inline constexpr std::string_view kVersionKey = "quench.version";
 /// replaced.
 void note_origin(Model& model, const QuantizeOptions& options, std::string_view source);
 
+namespace options {
+/// Settings as JSON; `place` says where they stand, for errors.
+QuantizeOptions parse_settings(std::string_view text, const std::string& place);
+}  // namespace options
+
 }  // namespace quench

@@ -85,6 +85,9 @@ std::string refuse(const Job& job, const Node& node, NodePlan::Kind kind) {
     // Movers are not listed among the types to quantise, and follow their neighbours.
     if (!mover || job.config.quantizable_op_type.empty()) return reason;
   }
+  const QuantRule rule = job.config.rule_for(key_of(job.graph, node), node.op_type);
+  if (rule.type == QuantType::Weight) return "a rule stores its weight alone as integers";
+  if (rule.type == QuantType::Dynamic) return "a rule quantises it while the model runs";
   if (std::string reason = refuse_inputs(job, node); !reason.empty()) return reason;
   if (kind == NodePlan::Kind::PassThrough) return refuse_mover(job, node);
   if (is_layer(node)) {

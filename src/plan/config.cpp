@@ -217,6 +217,7 @@ void fill(QuantRule& rule, const QuantRule& wider) {
   fill(rule.activation_bits, wider.activation_bits);
   fill(rule.weight_bits, wider.weight_bits);
   fill(rule.per_channel, wider.per_channel);
+  fill(rule.type, wider.type);
 }
 
 }  // namespace
@@ -236,6 +237,12 @@ QuantRule QuantConfig::rule_for(const std::string& node_name, const std::string&
   QuantRule merged = *rules.front();
   for (const QuantRule* wider : rules) fill(merged, *wider);
   return merged;
+}
+
+bool QuantConfig::mixes_types() const {
+  const auto names_type = [](const auto& entry) { return entry.second.type.has_value(); };
+  return global.type || std::ranges::any_of(by_layer, names_type) ||
+         std::ranges::any_of(by_name, names_type) || std::ranges::any_of(by_type, names_type);
 }
 
 }  // namespace quench

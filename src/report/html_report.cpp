@@ -42,6 +42,9 @@ Json to_json(const ReportLayer& layer, std::size_t index) {
                {"op", layer.op_type},
                {"kind", layer.kind},
                {"reason", layer.reason},
+               {"bits", layer.bits > 0 ? Json(layer.bits) : Json(nullptr)},
+               {"own_sqnr", layer.own_sqnr ? number(*layer.own_sqnr) : Json(nullptr)},
+               {"weight_sqnr", layer.weight_sqnr ? number(*layer.weight_sqnr) : Json(nullptr)},
                {"sqnr", nullptr},
                {"cosine", nullptr},
                {"mse", nullptr},
@@ -65,7 +68,13 @@ Json to_json(const SensitivityResult& result) {
 
 Json to_json(const ReportData& data) {
   Json json = {{"title", data.title},     {"summary", data.summary}, {"settings", data.settings},
-               {"layers", Json::array()}, {"nodes", Json::array()},  {"sensitivity", nullptr}};
+               {"layers", Json::array()}, {"nodes", Json::array()},  {"outputs", Json::array()},
+               {"sensitivity", nullptr}};
+  for (const OutputScores& output : data.outputs) {
+    Json scores = Json::object();
+    for (const auto& [metric, value] : output.scores) scores[metric] = number(value);
+    json["outputs"].push_back({{"output", output.output}, {"scores", std::move(scores)}});
+  }
   for (std::size_t i = 0; i < data.layers.size(); ++i) {
     json["layers"].push_back(to_json(data.layers[i], i));
   }

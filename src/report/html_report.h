@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "quench/analysis.h"
+#include "quench/evaluate.h"
 #include "quench/statistics.h"
 
 namespace quench::report {
@@ -24,9 +25,12 @@ struct ReportHistogram {
 struct ReportLayer {
   std::string name;
   std::string op_type;
-  std::string kind;  ///< "integer" or "float"
+  std::string kind;  ///< "integer", "weight" or "float"
   std::string reason;
-  std::optional<LayerError> error;
+  int bits = 0;                       ///< of the weight; 0: in float
+  std::optional<LayerError> error;    ///< accumulated: with those of the layers before it
+  std::optional<double> own_sqnr;     ///< the layer's own error, in dB
+  std::optional<double> weight_sqnr;  ///< of a weight that is stored alone, in dB
   std::optional<ReportHistogram> weight;
   std::optional<ReportHistogram> activation;
 };
@@ -34,7 +38,7 @@ struct ReportLayer {
 struct ReportNode {
   std::string name;
   std::string op_type;
-  std::string kind;  ///< "integer", "moves" or "float"
+  std::string kind;  ///< "integer", "moves", "weight" or "float"
   std::optional<double> sqnr;
   std::int64_t depth = 0;           ///< nodes on the longest way from an input
   std::vector<std::size_t> inputs;  ///< indices of the nodes it reads from
@@ -46,6 +50,7 @@ struct ReportData {
   std::vector<std::pair<std::string, std::string>> settings;
   std::vector<ReportLayer> layers;
   std::vector<ReportNode> nodes;
+  std::vector<OutputScores> outputs;
   std::optional<SensitivityResult> sensitivity;
 };
 

@@ -184,7 +184,7 @@ class ConvertTest(harness.CliTest):
         self.assertEqual(report["calibration_samples"] + report["judged_samples"], 5)
         self.write_config(config.format("skip_quant_node=conv_node\n"))
         report = self.run_json(*words)
-        self.assertIn("'conv_node'", json.dumps(report["float_layers"]))
+        self.assertIn('"conv_node"', json.dumps(report["float_layers"]))
         self.write_config(config.format("min_quant_weight_size=65535\n"))
         self.run_quench(*words, expect=4)
         self.run_quench(*words, "--min-weight-size", "0")

@@ -6,6 +6,7 @@
 #include "compat/converter_lite/config_keys.h"
 #include "compat/converter_lite/config_notes.h"
 #include "compat/converter_lite/config_words.h"
+#include "options/settings.h"
 #include "options/values.h"
 #include "quench/converter_lite.h"
 
@@ -40,6 +41,7 @@ class ConfigReader {
     for (const IniSection& section : file_.sections()) check_section(file_, section);
     if (const IniSection* own = file_.find("quench_param")) {
       if (const IniEntry* entry = own->find("settings_file")) read_settings_of(*entry);
+      if (const IniEntry* entry = own->find("settings")) parse_settings_of(*entry);
     }
     for (const Option& option : all_options()) {
       if (!option.ini.starts_with(kDataSection)) read_option(option);
@@ -139,6 +141,15 @@ class ConfigReader {
     const auto folder = std::filesystem::path(file_.path()).parent_path();
     std::vector<std::string> notes = std::move(options_.notes);
     options_ = read_settings((folder / entry.value).string());
+    options_.notes = std::move(notes);
+  }
+
+  /// The settings themselves: a file that `analyze target` wrote may be copied anywhere.
+  void parse_settings_of(const IniEntry& entry) {
+    own_settings_ = true;
+    std::vector<std::string> notes = std::move(options_.notes);
+    options_ = options::parse_settings(ini_unescaped(entry.value),
+                                       format("{}:{}", file_.path(), entry.line));
     options_.notes = std::move(notes);
   }
 

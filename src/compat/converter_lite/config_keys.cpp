@@ -81,7 +81,7 @@ const std::vector<KnownSection>& other_sections() {
 
 /// Sections that say how to quantise: the keys of options, and those that change nothing here.
 std::vector<KnownSection> quantisation_sections() {
-  std::vector<KnownSection> sections = {{"quench_param", {"settings_file"}}};
+  std::vector<KnownSection> sections = {{"quench_param", {"settings", "settings_file"}}};
   for (const ConverterKey& key : converter_keys()) {
     auto found = std::ranges::find(sections, key.section, &KnownSection::name);
     if (found == sections.end()) found = sections.insert(found, {key.section, {}});

@@ -5,9 +5,10 @@
 
 #include "base/format.h"
 #include "compat/paddleslim/names.h"
-#include "pipeline/job_files.h"
-#include "pipeline/weight_items.h"
+#include "job/job.h"
+#include "job/job_files.h"
 #include "quench/paddleslim.h"
+#include "tune/weight_items.h"
 
 namespace quench {
 namespace {
@@ -71,14 +72,11 @@ std::string file_in(const QuantPostDynamicOptions& options, const char* folder) 
 /// The float model with the weights that the quantised one computes with.
 void write_test_model(Model model, const QuantizeOptions& job, const std::string& path,
                       const Context& context, Outputs& outputs) {
-  model = prepare_weights(std::move(model), QuantType::Weight);
+  model = job::prepare_for(std::move(model), QuantType::Weight);
   QuantizeReport unused;
   for (const WeightItem& item : find_weight_items(model.graph, job, unused)) {
-    const quant::QuantWeight weight = quantize_item(model.graph, item, context.num_threads());
-    const ValueId value = item.sites.front().value;
-    const DType dtype = model.graph.constant(value)->dtype();
-    model.graph[value].constant =
-        convert(quant::dequantize_weight(weight, context.num_threads()), dtype);
+    const int threads = context.num_threads();
+    put_weight(model, item, quantize_item(model.graph, item, threads), threads);
   }
   save(model, path, {}, outputs);
 }

@@ -10,12 +10,12 @@
 #include "base/format.h"
 #include "base/nearest.h"
 #include "compat/paddleslim/names.h"
-#include "pipeline/advice.h"
-#include "pipeline/disk_bytes.h"
-#include "pipeline/job_files.h"
-#include "pipeline/quantize_steps.h"
+#include "formats/disk_bytes.h"
+#include "job/job.h"
+#include "job/job_files.h"
 #include "plan/target.h"
 #include "quench/paddleslim.h"
+#include "report/advice.h"
 
 namespace quench {
 namespace {
@@ -124,7 +124,7 @@ QuantizeReport from_generator(const std::string& in, const std::string& out,
   const Model model = load(in);
   report.bytes_before = bytes_on_disk(in, model);
   ObservedModel observed = ptq.quantize(model);
-  note_decisions(observed.model(), observed.plan(), report);
+  job::note_decisions(observed.model(), observed.plan(), report);
   std::int64_t batches = 0;
   while (options.batch_nums == 0 || batches < options.batch_nums) {
     context.check_cancelled();

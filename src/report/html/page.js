@@ -9,7 +9,7 @@ const element = (name, text, parent) => {
 };
 const shown = (value, digits = 4) =>
   value === null || value === undefined ? "-" : typeof value === "number" ? value.toFixed(digits) : value;
-const COLUMNS = [["#", "index"], ["layer", "name"], ["operator", "op"], ["runs as", "kind"], ["SQNR, dB", "sqnr"],
+const COLUMNS = [["#", "index"], ["layer", "name"], ["operator", "op"], ["runs as", "kind"], ["bits", "bits"], ["own SQNR, dB", "own_sqnr"], ["accumulated SQNR, dB", "sqnr"],
                  ["cosine", "cosine"], ["MSE", "mse"], ["why in float", "reason"]];
 let order = { key: "index", up: true };
 let chosen = -1;
@@ -51,7 +51,7 @@ const fill = () => {
     for (const [, key] of COLUMNS) {
       const value = layer[key];
       const number = typeof value === "number";
-      const cell = element("td", key === "index" ? value : key === "mse" && number ? value.toExponential(3) : shown(value), row);
+      const cell = element("td", key === "index" || key === "bits" ? shown(value, 0) : key === "mse" && number ? value.toExponential(3) : shown(value), row);
       if (number) cell.className = "number";
     }
     if (layer.index === chosen) row.className = "chosen";
@@ -108,7 +108,7 @@ const choose = (index) => {
 };
 
 const along = () => draw("along", { type: "line",
-  data: { labels: data.layers.map((layer) => layer.name), datasets: [{ label: "SQNR, dB", data: data.layers.map((layer) => layer.sqnr),
+  data: { labels: data.layers.map((layer) => layer.name), datasets: [{ label: "accumulated SQNR, dB", data: data.layers.map((layer) => layer.sqnr),
     borderColor: "#1d3557", pointBackgroundColor: data.layers.map((layer) => color(layer.sqnr)), pointRadius: 4, spanGaps: true }] },
   options: { ...OPTIONS, onClick: (_, hits) => { if (hits.length) choose(hits[0].index); },
     scales: { x: { ticks: { maxRotation: 90, autoSkip: true } } } } });

@@ -22,7 +22,7 @@ TEST(Risk, NothingOvertakesTheOnlyClass) {
 }
 
 TEST(Risk, WrongSamplesComeFirstThenTheLeastSure) {
-  const std::vector<SampleScore> in_float = {
+  const std::vector<evaluation::SampleScore> in_float = {
       {.metric = 100}, {.metric = 0}, {.metric = 100}, {.metric = 100}, {.metric = 0}};
   const std::vector<std::int64_t> expected = {4, 1, 3, 0, 2};
   EXPECT_EQ(riskiest_first(in_float, {0.5, 3.0, 0.9, 0.1, 2.0}), expected);

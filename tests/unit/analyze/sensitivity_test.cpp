@@ -40,33 +40,46 @@ Network residual_network() {
   return net;
 }
 
+/// A job that has seen its calibration set, without any tuning.
+tune::State solved(Model model, const Context& context) {
+  QuantizeOptions options;
+  tune::State state(options, context);
+  infer_types(model);
+  state.model = std::move(model);
+  state.plan = make_plan(state.model, state.config);
+  Noise calibration(12);
+  state.statistics =
+      calibrate::collect(state.model, analyze::values_of_any_choice(state.model, state.config),
+                         calibration, {.batch = 1}, context);
+  state.solution = calibrate::solve(state.model, state.plan, state.statistics);
+  return state;
+}
+
 struct Bench {
   explicit Bench(Network net)
-      : simulator(prepared(std::move(net.model)), {}),
-        data(std::make_unique<Noise>(6),
-             {simulator.model().graph[simulator.model().graph.inputs[0]]}, 1, context),
-        scorer("sqnr", {"out"}) {
-    Noise calibration(12);
-    simulator.set_statistics(calibrate::collect(simulator.model(), simulator.wanted_statistics(),
-                                                calibration, {.batch = 1}, context));
-  }
-  static Model prepared(Model model) {
-    infer_types(model);
-    return model;
-  }
+      : state(solved(std::move(net.model), context)),
+        simulator(state),
+        evaluator(state.model,
+                  {std::make_unique<Noise>(6),
+                   {simulator.model().graph[simulator.model().graph.inputs[0]]},
+                   1,
+                   context},
+                  context),
+        metric("sqnr", {"out"}) {}
   analyze::SensitivityJob job() {
     return {.simulator = simulator,
-            .data = data,
-            .scorer = scorer,
+            .evaluator = evaluator,
+            .metric = metric,
             .context = context,
             .scores = {},
             .checkpoint = {}};
   }
 
   Context context;
+  tune::State state;
   analyze::Simulator simulator;
-  analyze::EvalData data;
-  analyze::Scorer scorer;
+  evaluation::Evaluator evaluator;
+  evaluation::SampleMetric metric;
 };
 
 TEST(Sensitivity, PartialRunsFindWhatWholeRunsFind) {
@@ -81,9 +94,9 @@ TEST(Sensitivity, PartialRunsFindWhatWholeRunsFind) {
     const auto& b = plain.scores.at(layer.name);
     ASSERT_EQ(a.size(), 6U);
     ASSERT_EQ(b.size(), 6U);
-    EXPECT_GT(analyze::Scorer::sqnr(a), 10) << layer.name;
-    EXPECT_LT(analyze::Scorer::sqnr(a), 90) << layer.name;
-    EXPECT_NEAR(analyze::Scorer::sqnr(a), analyze::Scorer::sqnr(b), 1e-3) << layer.name;
+    EXPECT_GT(evaluation::sqnr_of(a), 10) << layer.name;
+    EXPECT_LT(evaluation::sqnr_of(a), 90) << layer.name;
+    EXPECT_NEAR(evaluation::sqnr_of(a), evaluation::sqnr_of(b), 1e-3) << layer.name;
   }
 }
 
@@ -112,7 +125,7 @@ TEST(Sensitivity, ScoresOfAnInterruptedRunAreKept) {
   analyze::score_exactly(job);
   EXPECT_EQ(job.scores.at("conv_a")[0].noise, 1);
   EXPECT_EQ(job.scores.at("conv_y").size(), 6U);
-  const auto order = analyze::rank(bench.simulator.layers(), bench.scorer, job.scores, false);
+  const auto order = analyze::rank(bench.simulator.layers(), bench.metric, job.scores, false);
   EXPECT_EQ(order.front().layer, "conv_a");
 }
 
@@ -123,17 +136,17 @@ TEST(Sensitivity, QuickNamesTheWorst) {
   analyze::SensitivityJob quick = bench.job();
   analyze::score_quickly(quick, 1);
   const auto& layers = bench.simulator.layers();
-  EXPECT_EQ(analyze::rank(layers, bench.scorer, quick.scores, false).front().layer,
-            analyze::rank(layers, bench.scorer, exact.scores, false).front().layer);
+  EXPECT_EQ(analyze::rank(layers, bench.metric, quick.scores, false).front().layer,
+            analyze::rank(layers, bench.metric, exact.scores, false).front().layer);
 }
 
 TEST(Sensitivity, RankBreaksTiesByNoiseAndPutsNaNFirst) {
   const std::vector<analyze::Layer> layers = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
-  const analyze::Scorer scorer("top1", {"out"});
+  const evaluation::SampleMetric metric("top1", {"out"});
   const analyze::Scores scores = {{"a", {{.metric = 50, .signal = 1, .noise = 0.1}}},
                                   {"b", {{.metric = 50, .signal = 1, .noise = 0.2}}},
                                   {"c", {{.metric = std::nan(""), .signal = 1, .noise = 0}}}};
-  const auto order = analyze::rank(layers, scorer, scores, false);
+  const auto order = analyze::rank(layers, metric, scores, false);
   EXPECT_EQ(order[0].layer, "c");
   EXPECT_EQ(order[1].layer, "b");
   EXPECT_EQ(order[2].layer, "a");

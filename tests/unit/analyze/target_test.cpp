@@ -30,7 +30,7 @@ double value_of(const Choice& choice, double power) {
 }
 
 TargetSearch search_for(double at_least, double power, bool one_by_one = false) {
-  const Judge judge = [=](const Choice& choice, Effort) {
+  const EvaluateChoice judge = [=](const Choice& choice, Effort) {
     const double value = value_of(choice, power);
     return Verdict{.meets = value >= at_least, .value = value};
   };
@@ -40,7 +40,7 @@ TargetSearch search_for(double at_least, double power, bool one_by_one = false) 
   return one_by_one ? search_one_by_one(ladder, judge) : search(ladder, goal, judge);
 }
 
-TEST(TargetSearch, FindsWhatOneByOneFindsInAThirdOfThePasses) {
+TEST(TargetSearch, NeverLeavesMoreInFloatThanOneByOneInHalfThePasses) {
   for (const double power : {0.7, 1.0, 1.4}) {
     for (const double share : {0.3, 0.1, 0.03}) {
       const double at_least = kFloat - share * (kFloat - value_of({}, power));
@@ -50,15 +50,15 @@ TEST(TargetSearch, FindsWhatOneByOneFindsInAThirdOfThePasses) {
       ASSERT_TRUE(found.met);
       EXPECT_GE(found.value, at_least);
       EXPECT_DOUBLE_EQ(plain.passes, static_cast<double>(plain.choice.in_float.size()));
-      EXPECT_LE(found.choice.in_float.size(), plain.choice.in_float.size() + 2)
+      EXPECT_LE(found.choice.in_float.size(), plain.choice.in_float.size())
           << "power " << power << " share " << share;
-      EXPECT_LE(3 * found.passes, plain.passes) << "power " << power << " share " << share;
+      EXPECT_LE(2 * found.passes, plain.passes) << "power " << power << " share " << share;
     }
   }
 }
 
 TEST(TargetSearch, TellsTheBestOfWhatCannotBeMet) {
-  const Judge judge = [](const Choice& choice, Effort) {
+  const EvaluateChoice judge = [](const Choice& choice, Effort) {
     return Verdict{.value = static_cast<double>(choice.in_float.size())};
   };
   const TargetGoal goal{.at_least = 100, .float_value = 120};
@@ -69,7 +69,7 @@ TEST(TargetSearch, TellsTheBestOfWhatCannotBeMet) {
 
 TEST(TargetSearch, GuessesAreChecked) {
   // Glances say that every step will do; all samples say that only the last ten will.
-  const Judge judge = [](const Choice& choice, Effort effort) {
+  const EvaluateChoice judge = [](const Choice& choice, Effort effort) {
     const bool good = choice.in_float.size() >= kLayers - 10;
     if (effort == Effort::All) return Verdict{.meets = good, .value = good ? 90.0 : 10.0};
     return Verdict{.meets = true, .value = 90, .passes = 0.1, .whole = false};
@@ -81,7 +81,7 @@ TEST(TargetSearch, GuessesAreChecked) {
 }
 
 TEST(TargetSearch, RaisesBitsBeforeItLeavesLayersInFloat) {
-  const Judge judge = [](const Choice& choice, Effort) {
+  const EvaluateChoice judge = [](const Choice& choice, Effort) {
     const double value = static_cast<double>(choice.weight_bits.size());
     return Verdict{.meets = value >= 7, .value = value};
   };

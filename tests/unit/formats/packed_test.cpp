@@ -7,8 +7,8 @@
 #include <cstring>
 #include <random>
 
+#include "base/memory.h"
 #include "formats/packed/file.h"
-#include "pipeline/memory.h"
 #include "quench/pack.h"
 #include "unit/formats/onnx_builder.h"
 

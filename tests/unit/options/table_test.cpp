@@ -48,8 +48,8 @@ TEST(OptionTable, HasARowForEveryMember) {
   EXPECT_EQ(known("data.") + 1, members<DataOptions>());  // labels are not stored
   EXPECT_EQ(known("config.global."), members<QuantRule>());
   EXPECT_EQ(known("config.") + 1, members<QuantConfig>());  // custom observers are code
-  // Not stored: where tables go, whether settings are stored, and two lists of notes.
-  EXPECT_EQ(known("") + 4, members<QuantizeOptions>());
+  // Not stored: where tables and the page go, whether settings are stored, two lists of notes.
+  EXPECT_EQ(known("") + 5, members<QuantizeOptions>());
 }
 
 TEST(OptionTable, NamesAreOneEachAndSaidInOneWay) {

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The error of each integer layer: its own, and with those of the layers before it.
+#include "analyze/layer_scores.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "analyze/simulator.h"
+#include "evaluate/random_inputs.h"
+#include "evaluate/scoring.h"
+#include "plan/facts.h"
+
+namespace quench::analyze {
+namespace {
+
+/// A layer of the float model: what it reads, and what its integer kernel hands on.
+struct IntegerLayer {
+  const Node* node = nullptr;
+  std::vector<std::string> feeds;
+  std::string result;
+};
+
+bool is_float(const Graph& graph, ValueId id) {
+  return id != kNoValue && info(graph[id].type.dtype).is_float;
+}
+
+/// Integer nodes; the result of one that absorbs an activation is that of the activation.
+std::vector<IntegerLayer> integer_layers(const Graph& graph, const QuantPlan& plan) {
+  std::map<NodeId, NodeId> absorbed;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (plan.nodes[i].absorbed_by >= 0)
+      absorbed[plan.nodes[i].absorbed_by] = static_cast<NodeId>(i);
+  }
+  std::vector<IntegerLayer> layers;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const NodePlan& decision = plan.nodes[i];
+    if (decision.kind != NodePlan::Kind::Integer || decision.absorbed_by >= 0) continue;
+    const Node& node = graph.nodes[i];
+    const auto last = absorbed.find(static_cast<NodeId>(i));
+    const Node& end =
+        last == absorbed.end() ? node : graph.nodes[static_cast<std::size_t>(last->second)];
+    if (end.outputs.empty() || !is_float(graph, end.outputs[0])) continue;
+    IntegerLayer layer{.node = &node, .feeds = {}, .result = graph[end.outputs[0]].name};
+    for (const ValueId input : node.inputs) {
+      if (input != kNoValue && graph.constant(input) == nullptr) {
+        layer.feeds.push_back(graph[input].name);
+      }
+    }
+    if (!layer.feeds.empty()) layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+/// Drops layers that the quantised model cannot run by themselves. A value that had to keep its
+/// name, such as a graph output, is the end of its own grid there: readers of the integers cannot
+/// be fed with it.
+void drop_unreachable(std::vector<IntegerLayer>& layers, const Graph& quantised) {
+  std::set<std::string> ends;
+  for (const Node& node : quantised.nodes) {
+    if (node.op_type == "DequantizeLinear") ends.insert(quantised[node.outputs[0]].name);
+  }
+  const auto missing = [&](const std::string& name) {
+    return quantised.find(name) == kNoValue || ends.contains(name);
+  };
+  std::erase_if(layers, [&](const IntegerLayer& layer) {
+    return std::ranges::any_of(layer.feeds, missing) || quantised.find(layer.result) == kNoValue;
+  });
+}
+
+/// What layers read and make, and the outputs.
+std::vector<std::string> names_in(const Graph& graph, const std::vector<IntegerLayer>& layers) {
+  const std::vector<std::string> outputs = float_output_names(graph);
+  std::set<std::string> names(outputs.begin(), outputs.end());
+  for (const IntegerLayer& layer : layers) {
+    names.insert(layer.feeds.begin(), layer.feeds.end());
+    names.insert(layer.result);
+  }
+  return {names.begin(), names.end()};
+}
+
+/// What a layer should have made, as far as its readers can tell.
+Tensor as_read(const QuantPlan& plan, const std::string& value, Tensor want) {
+  const auto planned = plan.values.find(value);
+  if (planned == plan.values.end() || !planned->second.floor) return want;
+  const auto floor = static_cast<float>(*planned->second.floor);
+  std::vector<float> numbers = to_float(want);
+  for (float& each : numbers) each = std::max(each, floor);
+  return Tensor::of<float>(want.shape(), std::span<const float>(numbers));
+}
+
+/// SQNR and cosine of a layer's result.
+std::map<std::string, double> score(const IntegerLayer& layer, const Tensor& got,
+                                    const Tensor& want) {
+  ScoreCard card(layer.result, {"cosine", "sqnr"});
+  card.add(got, want);
+  return card.scores().scores;
+}
+
+/// The layer's result when it alone is quantised.
+Tensor alone(Session& session, const IntegerLayer& layer, const TensorMap& floats,
+             const QuantSolution& solution) {
+  TensorMap feeds;
+  for (const std::string& name : layer.feeds) feeds[name] = floats.at(name);
+  const std::vector<std::string> wanted = {layer.result};
+  Tensor got = session.run(feeds, wanted).at(layer.result);
+  const auto params = solution.values.find(layer.result);
+  return params == solution.values.end() ? got : fake_quantize(got, params->second);
+}
+
+/// What a layer's own error does to the outputs: the float model goes on from its result.
+class OutputEffect {
+ public:
+  OutputEffect(const tune::State& state, Session& session, const TensorMap& floats)
+      : graph_(state.model.graph), uses_(graph_), session_(session), floats_(floats) {
+    for (const std::string& name : float_output_names(graph_)) {
+      if (floats.contains(name)) outputs_.push_back(name);
+    }
+  }
+
+  /// SQNR of the worst output in dB.
+  double of(const std::string& value, const Tensor& quantized) {
+    const NodeId maker = producer(value);
+    TensorMap feeds;
+    // Nodes are in an order in which they can run: what was made before does not depend on it.
+    for (const auto& [name, tensor] : floats_) {
+      if (producer(name) < maker) feeds[name] = tensor;
+    }
+    feeds[value] = quantized;
+    double worst = std::numeric_limits<double>::infinity();
+    std::vector<std::string> behind;
+    for (const std::string& output : outputs_) {
+      if (!feeds.contains(output)) behind.push_back(output);
+      if (output == value) worst = std::min(worst, sqnr(quantized, floats_.at(output)));
+    }
+    if (behind.empty()) return worst;
+    const TensorMap got = session_.run(feeds, behind);
+    for (const auto& [output, tensor] : got) {
+      worst = std::min(worst, sqnr(tensor, floats_.at(output)));
+    }
+    return worst;
+  }
+
+ private:
+  NodeId producer(const std::string& value) const {
+    return uses_.producer[static_cast<std::size_t>(graph_.find(value))];
+  }
+  static double sqnr(const Tensor& got, const Tensor& want) {
+    const auto metric = make_metric("sqnr");
+    metric->add(got, want);
+    return metric->value();
+  }
+
+  const Graph& graph_;
+  Uses uses_;
+  Session& session_;
+  const TensorMap& floats_;
+  std::vector<std::string> outputs_;
+};
+
+}  // namespace
+
+std::vector<LayerScore> score_layers(const tune::State& state, const Model& quantized) {
+  if (!state.validation.able()) return {};
+  const std::int64_t size = state.samples.run_size();
+  const auto runs = state.samples.read({state.samples.validation().first, size}, size);
+  // A layer has many values: one run tells its error well.
+  const TensorMap& inputs = runs.front();
+  const Graph& graph = state.model.graph;
+  std::vector<IntegerLayer> all = integer_layers(graph, state.plan);
+  drop_unreachable(all, quantized.graph);
+  const std::vector<std::string> names = names_in(graph, all);
+  // Each layer is cut out of its surroundings, so nothing may be fused across its ends.
+  Session actual(quantized, {.tap_all = true}, state.context);
+  Session expected(state.model, {.taps = names}, state.context);
+  TensorMap want = expected.run(inputs, names);
+  want.insert(inputs.begin(), inputs.end());
+  OutputEffect effect(state, expected, want);
+  std::vector<std::string> seen;
+  for (const IntegerLayer& layer : all) seen.push_back(seen_as(quantized.graph, layer.result));
+  const TensorMap accumulated = actual.run(inputs, seen);
+  std::vector<LayerScore> scores;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    state.context.check_cancelled();
+    const IntegerLayer& layer = all[i];
+    const Tensor should = as_read(state.plan, layer.result, want.at(layer.result));
+    const Tensor own = alone(actual, layer, want, state.solution);
+    const auto by_itself = score(layer, own, should);
+    const auto with_others = score(layer, accumulated.at(seen[i]), should);
+    scores.push_back({.node = plan::key_of(graph, *layer.node),
+                      .op_type = layer.node->op_type,
+                      .value = layer.result,
+                      .own_sqnr = by_itself.at("sqnr"),
+                      .own_cosine = by_itself.at("cosine"),
+                      .accumulated_sqnr = with_others.at("sqnr"),
+                      .accumulated_cosine = with_others.at("cosine"),
+                      .output_sqnr = effect.of(layer.result, own)});
+    state.context.report("evaluating layers", static_cast<std::int64_t>(i + 1),
+                         static_cast<std::int64_t>(all.size()));
+  }
+  return scores;
+}
+
+}  // namespace quench::analyze

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scores a model on data, against labels or against a reference model.
+#include "quench/evaluate.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/format.h"
+#include "base/nearest.h"
+#include "evaluate/feeds.h"
+#include "evaluate/random_inputs.h"
+#include "evaluate/scoring.h"
+
+namespace quench {
+namespace {
+
+/// A reference model, when there is one, and what is compared with it.
+class Reference {
+ public:
+  Reference(const std::string& path, const Context& context) : session_(load(path), {}, context) {}
+
+  void pair_with(const Session& actual, const std::string& only,
+                 const std::vector<std::string>& metrics) {
+    pairs_ = pair_outputs(actual.outputs(), session_.outputs(), only);
+    for (const OutputPair& pair : pairs_) cards_.emplace_back(pair.actual, metrics);
+  }
+
+  void add(const Feed& feed, const TensorMap& actual) {
+    const TensorMap expected = session_.run(feed.inputs);
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      cards_[i].add(real_rows(actual.at(pairs_[i].actual), feed.samples, feed.rows),
+                    real_rows(expected.at(pairs_[i].expected), feed.samples, feed.rows));
+    }
+  }
+
+  const std::vector<ScoreCard>& cards() const { return cards_; }
+
+ private:
+  Session session_;
+  std::vector<OutputPair> pairs_;
+  std::vector<ScoreCard> cards_;
+};
+
+MetricChoice choose_metrics(const EvaluateOptions& options) {
+  if (!options.metrics.empty()) return sort_metrics(options.metrics);
+  if (!options.reference.empty()) return sort_metrics({"cosine", "sqnr", "agreement"});
+  return sort_metrics({"top1", "top5"});
+}
+
+void check(const EvaluateOptions& options, const MetricChoice& metrics) {
+  if (options.data.path.empty()) fail(ErrorKind::Usage, "evaluation needs data: give --data PATH");
+  if (options.reference.empty() && !metrics.with_reference.empty()) {
+    fail(ErrorKind::Usage, "the metric '{}' compares with another model: give --reference MODEL",
+         metrics.with_reference.front());
+  }
+}
+
+std::string choose_output(const Session& session, const std::string& wanted) {
+  const std::vector<std::string> names = names_of(session.outputs());
+  if (names.empty()) fail(ErrorKind::BadModel, "the model has no outputs");
+  if (wanted.empty()) return names.front();
+  if (std::find(names.begin(), names.end(), wanted) == names.end()) {
+    fail(ErrorKind::BadData, "there is no output '{}'; the model has {}{}", wanted,
+         fmt::join(names, ", "), did_you_mean(wanted, names));
+  }
+  return wanted;
+}
+
+Tensor labels_of(const Feed& feed) {
+  for (std::size_t i = 0; i < feed.labels.size(); ++i) {
+    if (feed.labels[i] < 0) {
+      fail(ErrorKind::BadData, "there is no label for sample '{}'", feed.names[i]);
+    }
+  }
+  return Tensor::of<std::int64_t>({feed.samples}, std::span<const std::int64_t>(feed.labels));
+}
+
+/// Label scores and reference scores of one output belong on one line.
+void merge_into(std::vector<OutputScores>& outputs, OutputScores scores) {
+  for (OutputScores& known : outputs) {
+    if (known.output != scores.output) continue;
+    known.scores.merge(scores.scores);
+    return;
+  }
+  outputs.push_back(std::move(scores));
+}
+
+}  // namespace
+
+EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& options,
+                        const Context& context) {
+  const MetricChoice metrics = choose_metrics(options);
+  check(options, metrics);
+  Session session(load(model_path), {.dequantize = options.dequantize}, context);
+  std::optional<Reference> reference;
+  if (!options.reference.empty()) {
+    reference.emplace(options.reference, context);
+    reference->pair_with(session, options.output, metrics.with_reference);
+  }
+  const std::string output = choose_output(session, options.output);
+  FeedReader reader(options, session.inputs(), context);
+  if (!metrics.with_labels.empty() && !reader.has_labels()) {
+    fail(ErrorKind::BadData, "the metric '{}' needs labels, and {} has none: give --labels FILE",
+         metrics.with_labels.front(), options.data.path);
+  }
+  ScoreCard labelled(output, metrics.with_labels);
+  EvaluateResult result{.batch = reader.batch(), .outputs = {}};
+  const auto start = std::chrono::steady_clock::now();
+  while (const std::optional<Feed> feed = reader.next()) {
+    const TensorMap outputs = session.run(feed->inputs);
+    if (!metrics.with_labels.empty()) {
+      labelled.add(real_rows(outputs.at(output), feed->samples, feed->rows), labels_of(*feed));
+    }
+    if (reference) reference->add(*feed, outputs);
+    result.samples += feed->samples;
+  }
+  const auto elapsed = std::chrono::steady_clock::now() - start;
+  result.seconds = std::chrono::duration<double>(elapsed).count();
+  if (!metrics.with_labels.empty()) result.outputs.push_back(labelled.scores());
+  if (reference) {
+    for (const ScoreCard& card : reference->cards()) merge_into(result.outputs, card.scores());
+  }
+  return result;
+}
+
+}  // namespace quench

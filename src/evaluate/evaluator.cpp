@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs models on samples and scores them.
+#include "evaluate/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "evaluate/feeds.h"
+#include "evaluate/scoring.h"
+
+namespace quench::evaluation {
+namespace {
+
+OutputError compare(const std::vector<float>& actual, const std::vector<float>& expected) {
+  double error = 0;
+  double aa = 0;
+  double bb = 0;
+  double ab = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const auto x = static_cast<double>(actual[i]);
+    const auto y = static_cast<double>(expected[i]);
+    error += (x - y) * (x - y);
+    aa += x * x;
+    bb += y * y;
+    ab += x * y;
+  }
+  return {.relative = bb > 0 ? error / bb : 0,
+          .cosine = aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb)
+                    : aa == bb       ? 1.0
+                                     : 0.0};
+}
+
+}  // namespace
+
+Evaluator::Evaluator(const Model& reference, EvalData data, const Context& context)
+    : context_(&context), data_(std::move(data)), reference_(reference) {
+  run_reference();
+}
+
+void Evaluator::run_reference() {
+  expected_.clear();
+  outputs_.clear();
+  if (data_->batches() == 0) return;
+  Session session(*reference_, {}, *context_);
+  for (std::int64_t i = 0; i < data_->batches(); ++i) {
+    expected_.push_back(session.run(data_->batch(i)->inputs));
+  }
+  for (const Value& output : session.outputs()) {
+    if (info(output.type.dtype).is_float) outputs_.push_back(output.name);
+  }
+}
+
+std::vector<TensorMap> Evaluator::inputs(std::size_t most) const {
+  std::vector<TensorMap> runs;
+  for (std::int64_t i = 0; data_ && i < data_->batches() && runs.size() < most; ++i) {
+    runs.push_back(data_->batch(i)->inputs);
+  }
+  return runs;
+}
+
+void Evaluator::watch_peaks() {
+  for (const std::string& output : outputs_) {
+    if (const auto peaks = metrics::find_peaks(expected_, output)) peaks_[output] = *peaks;
+  }
+}
+
+std::vector<OutputScores> Evaluator::scores(const Model& model) const {
+  if (!able()) return {};
+  Session session(model, {}, *context_);
+  std::vector<ScoreCard> cards;
+  for (const std::string& output : outputs_) {
+    cards.emplace_back(output, std::vector<std::string>{"cosine", "sqnr", "agreement"});
+  }
+  std::map<std::string, metrics::PeakScore> peaks;
+  for (const auto& [output, found] : peaks_) peaks.emplace(output, found);
+  for (std::int64_t i = 0; i < data_->batches(); ++i) {
+    const auto batch = data_->batch(i);
+    const TensorMap got = session.run(batch->inputs);
+    const TensorMap& want = expected_[static_cast<std::size_t>(i)];
+    for (auto& [output, score] : peaks) score.add(got.at(output), want.at(output));
+    for (ScoreCard& card : cards) {
+      card.add(real_rows(got.at(card.output()), batch->samples, batch->rows),
+               real_rows(want.at(card.output()), batch->samples, batch->rows));
+    }
+    context_->report("evaluating", i + 1, data_->batches());
+  }
+  std::vector<OutputScores> scores;
+  for (const ScoreCard& card : cards) {
+    scores.push_back(card.scores());
+    const auto peak = peaks.find(card.output());
+    if (peak != peaks.end()) scores.back().scores["peak_sqnr"] = peak->second.value();
+  }
+  return scores;
+}
+
+OutputError Evaluator::error(const Model& model) const {
+  Session session(model, {}, *context_);
+  OutputError result;
+  for (std::int64_t i = 0; i < data_->batches(); ++i) {
+    const TensorMap actual = session.run(data_->batch(i)->inputs);
+    for (const std::string& output : outputs_) {
+      const TensorMap& want = expected_[static_cast<std::size_t>(i)];
+      const OutputError part = compare(to_float(actual.at(output)), to_float(want.at(output)));
+      result.relative += part.relative;
+      result.cosine = std::min(result.cosine, part.cosine);
+    }
+  }
+  return result;
+}
+
+std::vector<SampleScore> Evaluator::samples(const Model& model, const SampleMetric& metric,
+                                            const GoOn& go_on) const {
+  Session session(model, {}, *context_);
+  std::vector<SampleScore> scores;
+  for (std::int64_t i = 0; i < data_->batches(); ++i) {
+    const auto batch = data_->batch(i);
+    metric.add(*batch, session.run(batch->inputs, metric.outputs()),
+               expected_[static_cast<std::size_t>(i)], scores);
+    if (i + 1 < data_->batches() && go_on && !go_on(scores)) break;
+  }
+  return scores;
+}
+
+std::vector<SampleScore> Evaluator::own_samples(const SampleMetric& metric) const {
+  std::vector<SampleScore> scores;
+  for (std::int64_t i = 0; i < data_->batches(); ++i) {
+    const TensorMap& own = expected_[static_cast<std::size_t>(i)];
+    metric.add(*data_->batch(i), own, own, scores);
+  }
+  return scores;
+}
+
+void Evaluator::set_order(std::vector<std::int64_t> order) {
+  data_->set_order(std::move(order));
+  run_reference();
+}
+
+double worst_sqnr(const std::vector<OutputScores>& outputs) {
+  double worst = std::numeric_limits<double>::infinity();
+  for (const OutputScores& each : outputs) {
+    const double value = each.scores.at("sqnr");
+    if (!std::isnan(value)) worst = std::min(worst, value);
+  }
+  return worst;
+}
+
+}  // namespace quench::evaluation

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every analysis starts from: a job that is tuned, and a way to evaluate what it could make.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "analyze/simulator.h"
+#include "job/job.h"
+#include "quench/analyze.h"
+
+namespace quench::job {
+
+/// Made by `start_analysis`.
+struct Analysis {
+  Analysis(const std::string& model_path, const QuantizeOptions& options, const Context& context)
+      : job(model_path, options, context) {}
+
+  Job job;
+  std::unique_ptr<analyze::Simulator> simulator;
+  std::optional<evaluation::Evaluator> evaluator;  ///< nothing where a function evaluates
+  std::optional<evaluation::SampleMetric> metric;
+  EvalFunction eval;  ///< the caller's function, or the metric command
+  double calibration_seconds = 0;
+};
+
+/// Which parts of an analysis are wanted.
+enum class AnalysisNeeds { Statistics, Evaluation };
+
+/// Runs a job until it is tuned; nothing is written. `context` must outlive the result.
+std::unique_ptr<Analysis> start_analysis(const std::string& model_path,
+                                         const AnalyzeOptions& options, AnalysisNeeds needs,
+                                         const Context& context);
+
+}  // namespace quench::job

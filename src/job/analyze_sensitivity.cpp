@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// quench analyze sensitivity: which layer is it?
+#include <chrono>
+#include <filesystem>
+#include <limits>
+
+#include "analyze/checkpoint.h"
+#include "analyze/sensitivity.h"
+#include "base/file.h"
+#include "base/format.h"
+#include "job/analysis.h"
+#include "job/job_files.h"
+#include "report/job_page.h"
+
+namespace quench {
+namespace {
+
+using analyze::Checkpoint;
+using analyze::ScoreOrigin;
+using evaluation::hash_bytes;
+using evaluation::hash_text;
+using job::Analysis;
+
+using Clock = std::chrono::steady_clock;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+double since(Clock::time_point began) {
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
+std::string hex(std::uint64_t hash) { return format("{:016x}", hash); }
+
+ScoreOrigin origin_of(Analysis& analysis, const AnalyzeOptions& options,
+                      const SensitivityOptions& how) {
+  ScoreOrigin result;
+  const auto file = MappedFile::open(analysis.job.model_path);
+  result.model = hex(hash_bytes(file->bytes()));
+  // Every calibration sample has its part in the scales.
+  std::uint64_t scales = analysis.evaluator ? analysis.evaluator->data().fingerprint() : 0;
+  const QuantSolution& solution = analysis.job.solution;
+  std::uint64_t specs = 0;
+  for (const auto& [name, params] : solution.values) {
+    scales = hash_bytes(std::as_bytes(std::span(params.scale)), scales);
+    specs = hash_text(
+        format("{} {} {} {}", name, params.spec.bits, params.spec.symmetric, params.spec.observer),
+        specs);
+  }
+  for (const auto& [place, params] : solution.weights) {
+    specs = hash_text(format("{} {} {} {}", place.first, params.spec.bits, params.spec.axis,
+                             params.spec.observer),
+                      specs);
+  }
+  result.data = hex(scales);
+  result.settings =
+      format("{} {} {} batch {} {}", analysis.metric ? analysis.metric->name() : "function",
+             options.metric_command, how.reverse ? "all but one" : "one", options.quantize.batch,
+             hex(specs));
+  return result;
+}
+
+/// Scores that a function gives: one number a layer.
+void score_by_function(Analysis& analysis, const SensitivityOptions& how, analyze::Scores& scores,
+                       const Context& context, const std::function<void()>& checkpoint) {
+  analyze::Simulator& simulator = *analysis.simulator;
+  std::int64_t done = 0;
+  for (const analyze::Layer& layer : simulator.layers()) {
+    context.check_cancelled();
+    context.report("sensitivity", done++, static_cast<std::int64_t>(simulator.layers().size()));
+    if (scores.contains(layer.name)) continue;
+    const analyze::Choice choice =
+        how.reverse ? analyze::Choice{.in_float = {layer.name}} : simulator.only(layer.name);
+    scores[layer.name] = {{.metric = analysis.eval(simulator.quantized(choice))}};
+    checkpoint();
+  }
+}
+
+void rank_by_function(Analysis& analysis, const SensitivityOptions& how, Checkpoint& checkpoint,
+                      const Context& context, SensitivityResult& result) {
+  // The metric only orders here: "cosine" is a mean of which more is better.
+  const evaluation::SampleMetric metric("cosine", {"function"});
+  analyze::Scores scores = checkpoint.load();
+  if (result.resumed == 0) scores.clear();
+  result.resumed = static_cast<std::int64_t>(scores.size());
+  score_by_function(analysis, how, scores, context, [&] { checkpoint.save(scores, true); });
+  result.metric = "function";
+  result.layers = analyze::rank(analysis.simulator->layers(), metric, scores, how.reverse);
+  for (LayerSensitivity& layer : result.layers) layer.sqnr = kNaN;
+  result.float_metric = analysis.eval(analysis.simulator->model());
+  result.quantized_metric = analysis.eval(analysis.simulator->quantized({}));
+}
+
+void rank_by_data(Analysis& analysis, const SensitivityOptions& how, Checkpoint& checkpoint,
+                  const Context& context, SensitivityResult& result) {
+  const evaluation::SampleMetric& metric = *analysis.metric;
+  const evaluation::Evaluator& evaluator = *analysis.evaluator;
+  analyze::SensitivityJob job{.simulator = *analysis.simulator,
+                              .evaluator = *analysis.evaluator,
+                              .metric = metric,
+                              .context = context,
+                              .scores = {},
+                              .checkpoint = {}};
+  if (result.resumed != 0) job.scores = checkpoint.load();
+  result.resumed = static_cast<std::int64_t>(job.scores.size());
+  job.checkpoint = [&] { checkpoint.save(job.scores); };
+  const auto began = Clock::now();
+  if (how.reverse || !how.partial_runs) {
+    analyze::score_plainly(job, how.reverse);
+  } else if (how.quick) {
+    analyze::score_quickly(job, static_cast<std::size_t>(how.worst));
+  } else {
+    analyze::score_exactly(job);
+  }
+  result.seconds = since(began);
+  checkpoint.save(job.scores, true);
+  result.metric = metric.name();
+  result.higher_is_better = metric.info().higher_is_better;
+  result.samples = analysis.evaluator->data().size();
+  result.layers = analyze::rank(analysis.simulator->layers(), metric, job.scores, how.reverse);
+  result.float_metric = metric.value(evaluator.own_samples(metric));
+  result.quantized_metric =
+      metric.value(evaluator.samples(analysis.simulator->quantized({}), metric));
+}
+
+void write_analysis(const SensitivityResult& result, const std::string& path, Outputs& outputs) {
+  std::string text;
+  for (const LayerSensitivity& layer : result.layers) {
+    text += format("{} layer name: {}, eval metric: {}\n", result.reverse ? "without" : "quant",
+                   on_one_line(layer.layer), layer.metric);
+  }
+  write_text(path, text, outputs);
+}
+
+}  // namespace
+
+SensitivityResult analyze_sensitivity(const std::string& model_path, const AnalyzeOptions& options,
+                                      const SensitivityOptions& how, const Context& context) {
+  return with_outputs([&](Outputs& outputs) {
+    return analyze_sensitivity(model_path, options, how, context, outputs);
+  });
+}
+
+SensitivityResult analyze_sensitivity(const std::string& model_path, const AnalyzeOptions& options,
+                                      const SensitivityOptions& how, const Context& context,
+                                      Outputs& outputs) {
+  if (how.worst < 1) fail(ErrorKind::Usage, "the worst layers must be at least 1");
+  const std::filesystem::path folder(options.save_dir);
+  const std::string table = (folder / "analysis.txt").string();
+  const std::string scores = (folder / "analysis_checkpoint.json").string();
+  if (!options.save_dir.empty()) make_folder(options.save_dir);
+  reads_analysis(outputs, model_path, options);
+  outputs.writes(table, "the analysis");
+  outputs.writes(scores, "the checkpoint");
+  const std::string& page = options.quantize.report_save_path;
+  if (!page.empty()) writes_report(outputs, page);
+  const auto started =
+      job::start_analysis(model_path, options, job::AnalysisNeeds::Evaluation, context);
+  Analysis& analysis = *started;
+  Checkpoint checkpoint(scores, origin_of(analysis, options, how));
+  SensitivityResult result{.reverse = how.reverse};
+  result.resumed = options.resume ? 1 : 0;
+  const auto began = Clock::now();
+  if (analysis.eval) {
+    rank_by_function(analysis, how, checkpoint, context, result);
+    result.seconds = since(began);
+  } else {
+    rank_by_data(analysis, how, checkpoint, context, result);
+  }
+  result.calibration_seconds = analysis.calibration_seconds;
+  write_analysis(result, table, outputs);
+  if (!page.empty()) {
+    report::ReportData data =
+        report::page_of(analysis.job, analysis.simulator->quantized({}), model_path);
+    report::add_sensitivity(result, data);
+    report::write_page(data, page, outputs);
+  }
+  return result;
+}
+
+}  // namespace quench

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// quench analyze target: the most quantised model that meets a metric.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+#include "analyze/risk.h"
+#include "analyze/sensitivity.h"
+#include "analyze/target.h"
+#include "base/file.h"
+#include "base/format.h"
+#include "base/ini.h"
+#include "evaluate/random_inputs.h"
+#include "job/analysis.h"
+#include "job/job_files.h"
+#include "options/settings.h"
+
+namespace quench {
+namespace {
+
+using analyze::Choice;
+using analyze::Effort;
+using analyze::Verdict;
+using evaluation::SampleScore;
+using job::Analysis;
+
+/// Samples that the ranking looks at: noise at the outputs needs few.
+constexpr std::int64_t kRankingSamples = 48;
+
+/// Layers by the noise that quantising each brings, worst first; needs no labels.
+std::vector<analyze::RankedLayer> ranking(Analysis& analysis, const AnalyzeOptions& options,
+                                          const Context& context) {
+  DataOptions few = options.quantize.data.path.empty() ? options.eval : options.quantize.data;
+  if (few.path.empty()) {
+    fail(ErrorKind::Usage, "layers are ranked by running them: give --data or --eval-data");
+  }
+  few.limit = few.limit > 0 ? std::min(few.limit, kRankingSamples) : kRankingSamples;
+  const Model& model = analysis.job.model;
+  const std::vector<Value> inputs = required_inputs(model.graph);
+  evaluation::EvalData data(open_data(few, inputs, context), inputs, options.quantize.batch,
+                            context);
+  evaluation::Evaluator evaluator(model, std::move(data), context);
+  const evaluation::SampleMetric metric("sqnr", float_output_names(model.graph));
+  analyze::SensitivityJob job{.simulator = *analysis.simulator,
+                              .evaluator = evaluator,
+                              .metric = metric,
+                              .context = context,
+                              .scores = {},
+                              .checkpoint = {}};
+  analyze::score_exactly(job);
+  std::vector<analyze::RankedLayer> layers;
+  for (const auto& layer : analyze::rank(analysis.simulator->layers(), metric, job.scores, false)) {
+    layers.push_back({.name = layer.layer, .noise = std::pow(10, -layer.sqnr / 10)});
+  }
+  return layers;
+}
+
+/// Evaluates models against a number that must be met.
+class Goal {
+ public:
+  Goal(Analysis& analysis, double at_least, const Context& context)
+      : analysis_(analysis), at_least_(at_least), context_(context) {
+    if (!analysis.eval) in_float_ = analysis.evaluator->own_samples(*analysis.metric);
+  }
+
+  bool higher_is_better() const {
+    return analysis_.eval || analysis_.metric->info().higher_is_better;
+  }
+  bool is_share() const {
+    return analysis_.metric && analysis_.metric->info().gather == Gather::Share;
+  }
+  bool enough(double value) const {
+    return higher_is_better() ? value >= at_least_ : value <= at_least_;
+  }
+  double float_value() const {
+    return analysis_.eval ? analysis_.eval(analysis_.job.model)
+                          : analysis_.metric->value(in_float_);
+  }
+
+  Verdict evaluate(const Choice& choice, Effort effort) {
+    const Verdict verdict = evaluate(analysis_.simulator->quantized(choice), effort);
+    context_.info(
+        format("analyze: {} layers in float, {} with more bits: {} on {:.2f} of the samples",
+               choice.in_float.size(), choice.weight_bits.size(), verdict.value, verdict.passes));
+    return verdict;
+  }
+
+  Verdict evaluate(const Model& model, Effort effort) {
+    context_.check_cancelled();
+    context_.report("searching", ++asked_, 0);
+    if (analysis_.eval) {
+      const double value = analysis_.eval(model);
+      return {.meets = enough(value), .value = value};
+    }
+    const evaluation::SampleMetric& metric = *analysis_.metric;
+    const bool may_stop = effort == Effort::Clear && is_share();
+    if (may_stop) sort_samples();
+    const auto possible = [&](const std::vector<SampleScore>& seen) {
+      return enough(best_possible(seen));
+    };
+    const std::vector<SampleScore> scores = analysis_.evaluator->samples(
+        model, metric, may_stop ? possible : evaluation::Evaluator::GoOn());
+    const auto share = static_cast<double>(scores.size()) / static_cast<double>(in_float_.size());
+    const bool whole = scores.size() == in_float_.size();
+    const double value = whole ? metric.value(scores) : best_possible(scores);
+    return {.meets = whole && enough(value), .value = value, .passes = share, .whole = whole};
+  }
+
+ private:
+  /// Puts the samples first that tell a bad model soonest.
+  void sort_samples() {
+    if (std::exchange(sorted_, true)) return;
+    evaluation::Evaluator& evaluator = *analysis_.evaluator;
+    std::vector<double> margins;
+    for (std::int64_t i = 0; i < evaluator.data().batches(); ++i) {
+      const auto batch = evaluator.data().batch(i);
+      const Tensor& output =
+          evaluator.expected()[static_cast<std::size_t>(i)].at(analysis_.metric->outputs()[0]);
+      for (std::int64_t sample = 0; sample < batch->samples; ++sample) {
+        margins.push_back(analyze::margin(evaluation::row_of(output, sample, batch->rows)));
+      }
+    }
+    evaluator.set_order(analyze::riskiest_first(in_float_, margins));
+    in_float_ = evaluator.own_samples(*analysis_.metric);
+  }
+
+  /// What a share comes to if every sample that was not seen yet is a hit.
+  double best_possible(const std::vector<SampleScore>& seen) const {
+    double sum = 100.0 * static_cast<double>(in_float_.size() - seen.size());
+    for (const SampleScore& each : seen) sum += each.metric;
+    return sum / static_cast<double>(in_float_.size());
+  }
+
+  Analysis& analysis_;
+  double at_least_;
+  const Context& context_;
+  std::vector<SampleScore> in_float_;
+  std::int64_t asked_ = 0;
+  bool sorted_ = false;
+};
+
+/// The job that makes the model of a choice.
+QuantizeOptions options_of(const AnalyzeOptions& options, const Choice& choice) {
+  QuantizeOptions job = options.quantize;
+  QuantConfig& config = job.config;
+  config.skip_quant_node.insert(config.skip_quant_node.end(), choice.in_float.begin(),
+                                choice.in_float.end());
+  for (const auto& [layer, bits] : choice.weight_bits) config.by_layer[layer].weight_bits = bits;
+  return job;
+}
+
+/// Whether a list in an INI file can hold the name.
+bool can_be_listed(const std::string& name) {
+  return name.find_first_of(",=\"\r\n") == std::string::npos && !name.empty() &&
+         name.front() > ' ' && name.back() > ' ';
+}
+
+constexpr const char* kSettings = "target_settings.json";
+constexpr const char* kConfig = "target.cfg";
+
+/// The job as converter_lite's configuration. What its keys cannot say is in the settings, which
+/// stand in the same file: it may be copied anywhere.
+std::string config_text(const QuantizeOptions& job) {
+  std::string text = format("[quench_param]\nsettings={}\n", ini_escaped(settings_json(job))) +
+                     "[common_quant_param]\nquant_type=FULL_QUANT\nbit_num=8\n";
+  const std::vector<std::string>& names = job.config.skip_quant_node;
+  if (!std::ranges::all_of(names, can_be_listed)) {
+    text += "# skip_quant_node is in the settings: commas part names here\n";
+  } else if (!names.empty()) {
+    text += format("skip_quant_node={}\n", fmt::join(names, ","));
+  }
+  return text;
+}
+
+/// Makes the model of a choice as `quantize` does, so that the configuration gives it again, and
+/// evaluates it. Should it come out worse than what was searched with, more layers are left in
+/// float.
+class Finisher {
+ public:
+  Finisher(Analysis& analysis, const AnalyzeOptions& options, Goal& goal, const Context& context)
+      : analysis_(analysis), options_(options), goal_(goal), context_(context) {}
+
+  void run(const std::vector<analyze::RankedLayer>& worst_first, Choice& choice,
+           TargetResult& result) {
+    std::size_t next = 0;
+    while (!make(choice, result) && next < worst_first.size()) {
+      while (next < worst_first.size() && choice.in_float.contains(worst_first[next].name)) ++next;
+      if (next < worst_first.size()) choice.in_float.insert(worst_first[next].name);
+    }
+  }
+
+  /// The job of the last choice.
+  job::Job& job() { return *job_; }
+
+ private:
+  bool make(const Choice& choice, TargetResult& result) {
+    job_ = std::make_unique<job::Job>(analysis_.job.model_path, options_of(options_, choice),
+                                      context_);
+    if (choice.in_float.size() == analysis_.simulator->layers().size()) {
+      job::prepare(*job_);  // there is nothing left to quantise
+      job_->quantized = job_->written = analysis_.simulator->quantized(choice);
+    } else {
+      job::run(*job_);
+    }
+    const Verdict verdict = goal_.evaluate(job_->written, Effort::All);
+    result.evaluations += verdict.passes;
+    result.value = verdict.value;
+    return result.met = verdict.meets;
+  }
+
+  Analysis& analysis_;
+  const AnalyzeOptions& options_;
+  Goal& goal_;
+  const Context& context_;
+  std::unique_ptr<job::Job> job_;
+};
+
+/// Where the model goes; every file that will be written is checked.
+std::string check_files(const std::string& model_path, const AnalyzeOptions& options,
+                        const TargetOptions& how, Outputs& outputs) {
+  const std::filesystem::path folder(options.save_dir);
+  std::string path = how.out_path;
+  if (path.empty()) {
+    make_folder((folder / "target_quant_model").string());
+    path = (folder / "target_quant_model" / "model.onnx").string();
+  }
+  for (const std::string& each : {options.save_dir, options.quantize.debug_info_save_path}) {
+    if (!each.empty()) make_folder(each);
+  }
+  reads_analysis(outputs, model_path, options);
+  writes_model(outputs, path, "the quantised model");
+  outputs.writes((folder / kSettings).string(), "the settings");
+  outputs.writes((folder / kConfig).string(), "the configuration");
+  if (!options.quantize.report_save_path.empty()) {
+    writes_report(outputs, options.quantize.report_save_path);
+  }
+  return path;
+}
+
+/// Looks for the layers to leave in float; `worst_first` gets their order.
+Choice search(Analysis& analysis, const AnalyzeOptions& options, const TargetOptions& how,
+              Goal& goal, std::vector<analyze::RankedLayer>& worst_first, TargetResult& result) {
+  worst_first = ranking(analysis, options, analysis.job.context);
+  const analyze::Ladder ladder(worst_first, how.raise_bits);
+  const analyze::TargetGoal wanted{.at_least = how.at_least,
+                                   .higher_is_better = goal.higher_is_better(),
+                                   .float_value = result.float_metric,
+                                   .quantized_value = result.quantized_metric,
+                                   .is_share = goal.is_share()};
+  const analyze::EvaluateChoice evaluate = [&](const Choice& each, Effort effort) {
+    return goal.evaluate(each, effort);
+  };
+  const analyze::TargetSearch found = how.one_by_one ? analyze::search_one_by_one(ladder, evaluate)
+                                                     : analyze::search(ladder, wanted, evaluate);
+  result.met = found.met;
+  result.tried = found.tried;
+  result.evaluations = found.passes;
+  result.one_by_one = found.steps;
+  if (!found.met && goal.higher_is_better() != (found.value > result.value)) return {};
+  result.value = found.value;
+  return found.choice;
+}
+
+}  // namespace
+
+TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions& options,
+                            const TargetOptions& how, const Context& context) {
+  return with_outputs(
+      [&](Outputs& outputs) { return analyze_target(model_path, options, how, context, outputs); });
+}
+
+TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions& options,
+                            const TargetOptions& how, const Context& context, Outputs& outputs) {
+  const std::string path = check_files(model_path, options, how, outputs);
+  const auto began = std::chrono::steady_clock::now();
+  const auto started =
+      job::start_analysis(model_path, options, job::AnalysisNeeds::Evaluation, context);
+  Analysis& analysis = *started;
+  Goal goal(analysis, how.at_least, context);
+  TargetResult result{.at_least = how.at_least};
+  result.metric = analysis.metric ? analysis.metric->name() : "function";
+  result.layers = analysis.simulator->layers().size();
+  result.samples = analysis.evaluator ? analysis.evaluator->data().size() : 0;
+  result.float_metric = goal.float_value();
+  const Verdict all = goal.evaluate(Choice(), Effort::All);
+  result.quantized_metric = result.value = all.value;
+  result.met = all.meets;
+  Choice choice;
+  std::vector<analyze::RankedLayer> worst_first;
+  if (!result.met && goal.enough(result.float_metric)) {
+    choice = search(analysis, options, how, goal, worst_first, result);
+  }
+  if (result.met) {
+    Finisher finisher(analysis, options, goal, context);
+    if (worst_first.empty()) {
+      for (const analyze::Layer& layer : analysis.simulator->layers()) {
+        worst_first.push_back({.name = layer.name});
+      }
+    }
+    finisher.run(worst_first, choice, result);
+    if (result.met) {
+      const std::filesystem::path folder(options.save_dir);
+      job::write(finisher.job(), path, outputs);
+      const QuantizeOptions made = options_of(options, choice);
+      write_text((folder / kSettings).string(), settings_json(made), outputs);
+      write_text((folder / kConfig).string(), config_text(made), outputs);
+    }
+  }
+  result.in_float.assign(choice.in_float.begin(), choice.in_float.end());
+  result.weight_bits = choice.weight_bits;
+  result.confidence = goal.is_share() ? wilson(result.value, result.samples)
+                                      : Confidence{.low = result.value, .high = result.value};
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return result;
+}
+
+}  // namespace quench

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holds what was made against the float model.
+#include "analyze/layer_scores.h"
+#include "job/job.h"
+#include "report/advice.h"
+
+namespace quench::job {
+
+void evaluate(Job& job) {
+  QuantizeReport& report = job.report;
+  if (job.validation.able()) {
+    report.judged_samples = job.samples.validation().count;
+    report.outputs = job.validation.scores(job.written);
+    if (job.is_full()) report.layers = analyze::score_layers(job, job.quantized);
+  }
+  warn_of_clipping(job.statistics, job.solution, report);
+  warn_of_layers(report);
+}
+
+}  // namespace quench::job

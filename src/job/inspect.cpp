@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Describes a model file without running it.
+#include <unordered_set>
+
+#include "base/file.h"
+#include "evaluate/random_inputs.h"
+#include "formats/disk_bytes.h"
+#include "quench/evaluate.h"
+
+namespace quench {
+namespace {
+
+std::string full_op_name(const Node& node) {
+  return node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
+}
+
+void count_weight(const Tensor& tensor, ModelSummary& summary) {
+  ModelSummary::WeightBytes& row = summary.weights_by_type[std::string(name_of(tensor.dtype()))];
+  row.tensors += 1;
+  row.elements += tensor.size();
+  row.bytes += static_cast<std::int64_t>(tensor.bytes().size());
+  summary.num_parameters += tensor.size();
+}
+
+void count_graph(const Graph& graph, ModelSummary& summary) {
+  for (const Node& node : graph.nodes) {
+    summary.num_nodes += 1;
+    summary.op_counts[full_op_name(node)] += 1;
+    // Some exporters keep their weights in Constant nodes.
+    if (const auto* tensor = node.get<Tensor>("value"); tensor && node.op_type == "Constant") {
+      count_weight(*tensor, summary);
+    }
+  }
+  for (const Value& value : graph.values()) {
+    if (value.constant && !value.captured) count_weight(*value.constant, summary);
+  }
+}
+
+/// Bytes of external data; constants that share a place in a file are counted once.
+std::int64_t external_bytes(const Graph& root) {
+  std::unordered_set<const std::byte*> seen;
+  std::int64_t total = 0;
+  for_each_graph(root, [&](const Graph& graph) {
+    for (const Value& value : graph.values()) {
+      if (!value.constant || value.form != ConstantForm::External) continue;
+      const auto bytes = value.constant->bytes();
+      if (seen.insert(bytes.data()).second) total += static_cast<std::int64_t>(bytes.size());
+    }
+  });
+  return total;
+}
+
+}  // namespace
+
+std::int64_t bytes_on_disk(const std::string& path, const Model& model) {
+  return static_cast<std::int64_t>(file_size(path)) + external_bytes(model.graph);
+}
+
+ModelSummary inspect(const std::string& path) {
+  const Model model = load(path);
+  ModelSummary summary;
+  summary.path = path;
+  summary.bytes_on_disk = bytes_on_disk(path, model);
+  summary.ir_version = model.ir_version;
+  summary.opsets = model.opsets;
+  summary.producer = model.producer_name;
+  if (!model.producer_version.empty()) summary.producer += " " + model.producer_version;
+  summary.inputs = required_inputs(model.graph);
+  summary.outputs = output_values(model.graph);
+  for_each_graph(model.graph, [&](const Graph& graph) { count_graph(graph, summary); });
+  summary.unsupported = find_unsupported(model);
+  return summary;
+}
+
+}  // namespace quench

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides what becomes of each node, value and weight.
+#include <algorithm>
+#include <map>
+
+#include "base/format.h"
+#include "calibrate/collect.h"
+#include "data/cached_source.h"
+#include "evaluate/random_inputs.h"
+#include "job/job.h"
+#include "job/stored_weights.h"
+#include "plan/facts.h"
+#include "tune/small_layers.h"
+
+namespace quench::job {
+namespace {
+
+/// Samples that validate where none calibrate.
+constexpr std::int64_t kMostValidation = 256;
+
+/// A model of which nothing would become integer is refused with the reasons, one for each kind of
+/// node.
+[[noreturn]] void refuse(const Job& job) {
+  constexpr std::size_t kMostShown = 8;
+  std::map<std::string, std::pair<std::string, std::size_t>> reasons;  // by operator and reason
+  for (std::size_t i = 0; i < job.plan.nodes.size(); ++i) {
+    const NodePlan& decision = job.plan.nodes[i];
+    if (decision.kind != NodePlan::Kind::Float) continue;
+    const Node& node = job.model.graph.nodes[i];
+    auto& [first, count] = reasons[node.op_type + ": " + decision.reason];
+    if (count++ == 0) first = label(job.model.graph, node);
+  }
+  std::string text;
+  std::size_t shown = 0;
+  for (const auto& [reason, which] : reasons) {
+    if (++shown > kMostShown) break;
+    text += format("\n  {}{}: {}", which.first,
+                   which.second > 1 ? format(" and {} more", which.second - 1) : "",
+                   reason.substr(reason.find(": ") + 2));
+  }
+  if (shown > kMostShown) text += format("\n  and {} more reasons", reasons.size() - kMostShown);
+  if (text.empty()) text = " it has no node that computes";
+  fail(ErrorKind::Unsupported, "no layer of '{}' can be quantised for target '{}':{}",
+       job.model_path, job.options.config.target, text);
+}
+
+/// There are integer operators of 8 bits only: with more the form would change nothing.
+void check_form(const QuantizeOptions& options) {
+  if (!options.qoperator) return;
+  const QuantRule& rule = options.config.global;
+  const int bits = std::max(rule.activation_bits.value_or(8), rule.weight_bits.value_or(8));
+  if (bits <= 8) return;
+  fail(ErrorKind::Usage,
+       "--format qoperator writes operators of 8 bits, but {} bits are asked for; take --format "
+       "qdq, or 8 bits and fewer",
+       bits);
+}
+
+void open_samples(Job& job) {
+  const DataOptions& data = job.options.data;
+  if (data.path.empty()) return;
+  const std::vector<Value> inputs = required_inputs(job.model.graph);
+  auto source = std::make_unique<CachedSource>(open_data(data, inputs, job.context));
+  const bool calibrates = job.is_full() || wants_gptq(job);
+  job.samples =
+      evaluation::Samples(std::move(source), job.model.graph,
+                          calibrates ? job.options.held_out : kMostValidation, calibrates);
+  if (calibrates && job.samples.calibration().count == 0) {
+    fail(ErrorKind::BadData, "{} holds {} samples, but '{}' takes {} a run", data.path,
+         job.samples.source().size(), job.model_path, job.samples.run_size());
+  }
+}
+
+void plan_static(Job& job) {
+  check_form(job.options);
+  job.config = without_small_layers(job.model.graph, job.options);
+  job.plan = make_final_plan(job.model, job.config);
+  // A wrong name is reported before the data are read.
+  calibrate::check_observers(job.plan, job.config.custom_observers);
+}
+
+}  // namespace
+
+QuantPlan make_final_plan(Model& model, const QuantConfig& config) {
+  QuantPlan plan = make_plan(model, config);
+  if (needed_opset(plan) <= model.opset()) return plan;
+  lift_opset(model, needed_opset(plan));
+  infer_types(model);
+  return make_plan(model, config);
+}
+
+void plan(Job& job) {
+  if (job.is_full()) plan_static(job);
+  plan_stored_weights(job);
+  const bool integers = std::ranges::any_of(
+      job.plan.nodes, [](const NodePlan& node) { return node.kind == NodePlan::Kind::Integer; });
+  if (job.is_full() && !integers && job.stored.empty()) refuse(job);
+  open_samples(job);
+}
+
+void note_decisions(const Model& model, const QuantPlan& plan, QuantizeReport& report) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const NodePlan& decision = plan.nodes[i];
+    if (decision.kind == NodePlan::Kind::Integer) ++report.integer_nodes;
+    if (decision.kind == NodePlan::Kind::PassThrough) ++report.pass_through_nodes;
+    if (decision.kind != NodePlan::Kind::Float) continue;
+    const Node& node = model.graph.nodes[i];
+    report.float_layers.push_back({.node = plan::key_of(model.graph, node),
+                                   .op_type = node.op_type,
+                                   .reason = decision.reason});
+  }
+}
+
+}  // namespace quench::job

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Full quantisation in steps: observe while the caller runs batches, then convert.
+#include "quench/ptq.h"
+
+#include "base/format.h"
+#include "calibrate/collect.h"
+#include "calibrate/tally.h"
+#include "job/job.h"
+
+namespace quench {
+namespace {
+
+SessionOptions observing(calibrate::Tally& tally) {
+  SessionOptions options;
+  options.taps = tally.values();
+  options.integer = false;  // values are wanted as the float model has them
+  options.on_sample = [&tally](const TapSample& sample) { tally.add(sample); };
+  return options;
+}
+
+}  // namespace
+
+/// On the heap, because the session's callback points at the tally.
+struct ObservedModel::State {
+  State(Model the_model, QuantPlan the_plan, const Context& context)
+      : model(std::move(the_model)),
+        plan(std::move(the_plan)),
+        tally(calibrate::observed_values(plan), context.num_threads()),
+        session(model, observing(tally), context) {}
+
+  Model model;
+  QuantPlan plan;
+  calibrate::Tally tally;
+  Session session;
+};
+
+ObservedModel::ObservedModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ObservedModel::~ObservedModel() = default;
+ObservedModel::ObservedModel(ObservedModel&&) noexcept = default;
+ObservedModel& ObservedModel::operator=(ObservedModel&&) noexcept = default;
+
+TensorMap ObservedModel::run(const TensorMap& batch) {
+  try {
+    TensorMap outputs = state_->session.run(batch);
+    state_->tally.keep();
+    return outputs;
+  } catch (...) {
+    state_->tally.discard();
+    throw;
+  }
+}
+
+void ObservedModel::merge(const StatisticMap& statistics) { state_->tally.merge(statistics); }
+StatisticMap ObservedModel::statistics() const { return state_->tally.statistics(); }
+const Model& ObservedModel::model() const noexcept { return state_->model; }
+const QuantPlan& ObservedModel::plan() const noexcept { return state_->plan; }
+const std::vector<Value>& ObservedModel::inputs() const noexcept {
+  return state_->session.inputs();
+}
+
+PTQ::PTQ(QuantConfig config, Context context)
+    : config_(std::move(config)), context_(std::move(context)) {}
+
+ObservedModel PTQ::quantize(const Model& model, const FuseOptions& fuse) const {
+  Model prepared = prepare_for_quantization(model, fuse);
+  QuantPlan plan = job::make_final_plan(prepared, config_);
+  calibrate::check_observers(plan, config_.custom_observers);
+  QuantizeReport decisions;
+  job::note_decisions(prepared, plan, decisions);
+  if (decisions.integer_nodes == 0) {
+    fail(ErrorKind::Unsupported, "no layer of the model can be quantised for target '{}'",
+         config_.target);
+  }
+  return ObservedModel(
+      std::make_unique<ObservedModel::State>(std::move(prepared), std::move(plan), context_));
+}
+
+Model PTQ::convert(const ObservedModel& observed) const {
+  const StatisticMap statistics = observed.statistics();
+  for (const auto& [name, statistic] : statistics) {
+    if (statistic.samples > 0) continue;
+    fail(ErrorKind::Usage,
+         "'{}' was never observed: call run() on batches of calibration data before convert()",
+         name);
+  }
+  const QuantSolution solution =
+      calibrate::solve(observed.model(), observed.plan(), statistics, config_.custom_observers);
+  QuantizeOptions options;
+  options.config.target = config_.target;
+  return job::as_written(insert_qdq(observed.model(), observed.plan(), solution), options);
+}
+
+}  // namespace quench

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of the steps.
+#include <chrono>
+#include <limits>
+
+#include "base/memory.h"
+#include "calibrate/collect.h"
+#include "formats/registry.h"
+#include "job/job.h"
+#include "job/job_files.h"
+#include "job/stored_weights.h"
+#include "options/settings.h"
+#include "report/advice.h"
+#include "report/batchnorm_check.h"
+#include "tune/technique.h"
+
+namespace quench {
+namespace job {
+namespace {
+
+constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+
+/// What can be said of the data and the model before anything is chosen.
+void advise_on_data(Job& job) {
+  QuantizeReport& report = job.report;
+  warn_of_values(job.statistics, report);
+  warn_of_dead_channels(job.model, job.plan, report);
+  warn_of_shared_grids(job.model, job.plan, report);
+  if (!job.samples.any()) return;
+  warn_of_few_samples(job.samples.calibration().count, report);
+  warn_of_unlike_data(job.original, job.samples, job.context, report);
+  for (const TensorMap& inputs : job.validation.inputs(kAll)) {
+    const std::size_t before = report.warnings.size();
+    warn_of_unseen_inputs(inputs, job.statistics, report);
+    if (report.warnings.size() > before) break;  // one run tells as much as all
+  }
+}
+
+}  // namespace
+
+void solve(Job& job) {
+  if (!job.is_full()) return;
+  job.solution = calibrate::solve(job.model, job.plan, job.statistics, job.config.custom_observers,
+                                  job.context.num_threads());
+}
+
+void calibrate_and_tune(Job& job) {
+  start_validation(job);
+  tune::apply(tune::Stage::Model, job);
+  note_decisions(job.model, job.plan, job.report);
+  collect(job);
+  if (job.is_full()) advise_on_data(job);
+  solve(job);
+  tune::apply(tune::Stage::Parameters, job);
+  // From here on scales and zero points are those that are written.
+  job.report.coarser_layers = settle(job.model, job.plan, job.solution);
+  for (const auto& [name, value] : job.plan.values) {
+    if (value.kind == ValuePlan::Kind::Observed) {
+      job.report.value_observers[name] = value.spec.observer;
+    }
+  }
+  tune::apply(tune::Stage::Weights, job);
+}
+
+void run(Job& job) {
+  prepare(job);
+  plan(job);
+  calibrate_and_tune(job);
+  lower(job);
+  evaluate(job);
+}
+
+}  // namespace job
+
+QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
+                        const QuantizeOptions& given, const Context& context, Outputs& outputs) {
+  const auto began = std::chrono::steady_clock::now();
+  const PeakMemory memory;
+  reads_job(outputs, model_path, given);
+  writes_model(outputs, out_path, "the quantised model");
+  if (!given.report_save_path.empty()) writes_report(outputs, given.report_save_path);
+  job::Job job(model_path, given, context);
+  if (!out_path.ends_with(packed_format().extension)) {
+    job.options.notes.insert(job.options.notes.end(), given.notes_unless_packed.begin(),
+                             given.notes_unless_packed.end());
+  }
+  job::run(job);
+  job::write(job, out_path, outputs);
+  job.report.settings = settings_json(given);
+  job.report.peak_memory_mb = memory.peak_mb();
+  job.report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return std::move(job.report);
+}
+
+QuantizeReport quantize(const std::string& model_path, const std::string& out_path,
+                        const QuantizeOptions& options, const Context& context) {
+  return with_outputs(
+      [&](Outputs& outputs) { return quantize(model_path, out_path, options, context, outputs); });
+}
+
+}  // namespace quench

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which constants are stored as integers, and how they come into the graph.
+#include "job/stored_weights.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/format.h"
+#include "job/weight_bodies.h"
+#include "lower/dynamic.h"
+#include "plan/facts.h"
+#include "tune/balance_inputs.h"
+
+namespace quench::job {
+namespace {
+
+using Strategy = DynamicQuantOptions::Strategy;
+
+const Node& node_of(const Graph& graph, const plan::WeightSite& site) {
+  return graph.nodes[static_cast<std::size_t>(site.node)];
+}
+
+bool is_gather(const Graph& graph, const plan::WeightSite& site) {
+  return node_of(graph, site).op_type == "Gather";
+}
+
+/// What the rules say of a node, or the whole job's type.
+QuantType type_of(const Job& job, const Graph& graph, const plan::WeightSite& site) {
+  const Node& node = node_of(graph, site);
+  const QuantRule rule = job.options.config.rule_for(plan::key_of(graph, node), node.op_type);
+  return rule.type.value_or(job.options.type);
+}
+
+/// Products on integers, and the tables that other readers of the same weight gather from. A
+/// reader that can be neither goes into the report.
+void add_dynamic(Job& job, const WeightItem& item) {
+  const Graph& graph = job.model.graph;
+  const bool rows = job.options.dynamic.quant_strategy == Strategy::ACWL;
+  WeightItem products{.name = item.name,
+                      .sites = {},
+                      .spec = {.bits = 8, .symmetric = true, .axis = rows ? -1 : 1},
+                      .dynamic = true};
+  // int8 by index of the table, as converter_lite has it in both strategies.
+  WeightItem tables{.name = item.name, .sites = {}, .spec = {.bits = 8, .symmetric = false}};
+  for (const plan::WeightSite& site : item.sites) {
+    if (is_gather(graph, site)) {
+      tables.spec.axis = site.channel_axis;
+      tables.sites.push_back(site);
+      continue;
+    }
+    std::string reason = lower::refuse_dynamic(graph, site);
+    if (reason.empty() && !products.sites.empty() &&
+        products.sites.front().channel_axis != site.channel_axis) {
+      reason = "another product reads its weight transposed";
+    }
+    if (reason.empty()) {
+      products.sites.push_back(site);
+    } else {
+      const Node& node = node_of(graph, site);
+      job.report.float_layers.push_back({.node = plan::key_of(graph, node),
+                                         .op_type = node.op_type,
+                                         .reason = std::move(reason)});
+    }
+  }
+  // The float weight goes with its last reader: tables first would leave products none.
+  if (!products.sites.empty()) job.stored.push_back(std::move(products));
+  if (!tables.sites.empty()) job.stored.push_back(std::move(tables));
+}
+
+/// The readers of one weight that a type of quantisation is for.
+WeightItem readers_of(const Job& job, const WeightItem& item, QuantType type) {
+  WeightItem part{.name = item.name, .sites = {}, .spec = item.spec};
+  for (const plan::WeightSite& site : item.sites) {
+    if (type_of(job, job.model.graph, site) == type) part.sites.push_back(site);
+  }
+  return part;
+}
+
+void check_found(const Job& job, bool any) {
+  if (!job.stored.empty() || job.is_full()) return;
+  if (job.options.type == QuantType::Weight && count_body_weights(job.model, job.options) > 0) {
+    return;
+  }
+  if (job.options.type == QuantType::Dynamic && any) {
+    fail(ErrorKind::Unsupported,
+         "the model has no matrix product or embedding with a constant float weight: dynamic "
+         "quantisation has nothing to do; --type full or --type weight has");
+  }
+  fail(ErrorKind::Unsupported,
+       "no weight of the model can be quantised: Conv, ConvTranspose, Gemm, MatMul, Gather, LSTM "
+       "and GRU with constant float weights can");
+}
+
+/// The same nodes in a graph that was made from the planned one.
+std::vector<WeightItem> found_again(const Job& job, const Graph& graph) {
+  if (!job.is_full()) return job.stored;
+  std::map<std::string, NodeId> places;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    places[plan::key_of(graph, graph.nodes[i])] = static_cast<NodeId>(i);
+  }
+  std::vector<WeightItem> items = job.stored;
+  for (WeightItem& item : items) {
+    for (plan::WeightSite& site : item.sites) {
+      site.node = places.at(plan::key_of(job.model.graph, node_of(job.model.graph, site)));
+      site.value = node_of(graph, site).inputs[site.input];
+    }
+  }
+  return items;
+}
+
+/// Writes one weight after the other, so that few are held twice.
+class Writer {
+ public:
+  Writer(Job& job, Model& model)
+      : job_(job),
+        model_(model),
+        items_(found_again(job, model.graph)),
+        rows_(job.options.dynamic.quant_strategy == Strategy::ACWL),
+        writer_(model, rows_ ? lower::ActivationGrids::Row : lower::ActivationGrids::Layer,
+                products()) {}
+
+  void run() {
+    if (rows_) balance();
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      job_.context.check_cancelled();
+      items_[i].dynamic ? multiply(items_[i]) : replace(i);
+      job_.context.report("quantising", static_cast<std::int64_t>(i + 1),
+                          static_cast<std::int64_t>(items_.size()));
+    }
+    writer_.finish();
+  }
+
+ private:
+  std::vector<plan::WeightSite> products() const {
+    std::vector<plan::WeightSite> sites;
+    for (const WeightItem& item : items_) {
+      if (item.dynamic) sites.insert(sites.end(), item.sites.begin(), item.sites.end());
+    }
+    return sites;
+  }
+
+  ValueId activation(const plan::WeightSite& site) const {
+    return node_of(model_.graph, site).inputs[0];
+  }
+
+  /// Weights with one scale suffer from rows of unlike ranges: their inputs can be scaled.
+  void balance() {
+    std::map<ValueId, std::vector<std::vector<double>>> ranges;
+    std::set<ValueId> mixed;
+    for (const WeightItem& item : items_) {
+      if (!item.dynamic) continue;
+      for (const plan::WeightSite& site : item.sites) {
+        if (activation(site) != activation(item.sites.front())) {
+          mixed.insert({activation(site), activation(item.sites.front())});
+        }
+      }
+      ranges[activation(item.sites.front())].push_back(
+          tune::row_ranges(lower::product_matrix(model_.graph, item.sites.front())));
+    }
+    for (const auto& [value, all_ranges] : ranges) {
+      if (mixed.contains(value)) continue;
+      std::vector<float> factors = tune::balance_inputs(all_ranges);
+      if (factors.empty()) continue;
+      factors_[value] = factors;
+      writer_.scale_inputs(value, std::move(factors));
+    }
+  }
+
+  void multiply(const WeightItem& item) {
+    const plan::WeightSite& site = item.sites.front();
+    Tensor matrix = lower::product_matrix(model_.graph, site);
+    const auto found = factors_.find(activation(site));
+    if (found != factors_.end()) matrix = tune::divide_rows(matrix, found->second);
+    const quant::QuantWeight weight = quantize_named(item, matrix, job_.context.num_threads());
+    job_.report.weights.push_back(describe(model_.graph, item, weight));
+    job_.report.integer_nodes += static_cast<std::int64_t>(item.sites.size());
+    writer_.multiply(item.sites, weight);
+  }
+
+  void replace(std::size_t index) {
+    const WeightItem& item = items_[index];
+    const int threads = job_.context.num_threads();
+    const Tensor& constant = *model_.graph.constant(item.sites.front().value);
+    quant::QuantWeight weight = quantize_named(item, constant, threads);
+    std::string method;
+    if (index < job_.moments.size() && job_.moments[index]) {
+      if (auto better = tune::gptq(constant, weight, *job_.moments[index], threads)) {
+        weight = std::move(*better);
+        method = "gptq";
+      }
+      job_.moments[index].reset();
+    }
+    job_.report.weights.push_back(describe(model_.graph, item, weight));
+    if (!method.empty()) job_.report.weights.back().method = method;
+    writer_.replace(item.sites, weight);
+  }
+
+  Job& job_;
+  Model& model_;
+  std::vector<WeightItem> items_;
+  bool rows_;
+  lower::DynamicWriter writer_;
+  std::map<ValueId, std::vector<float>> factors_;  ///< of activations whose inputs are scaled
+};
+
+}  // namespace
+
+void plan_stored_weights(Job& job) {
+  const QuantConfig& config = job.options.config;
+  if (job.is_full() && !config.mixes_types()) return;
+  if (job.options.type == QuantType::Dynamic && job.options.weight.bits != 8) {
+    fail(ErrorKind::Usage, "dynamic quantisation takes 8 bits, not {}", job.options.weight.bits);
+  }
+  QuantizeReport found;
+  const std::vector<WeightItem> items = find_weight_items(job.model.graph, job.options, found);
+  for (const WeightItem& item : items) {
+    WeightItem alone = readers_of(job, item, QuantType::Weight);
+    const WeightItem products = readers_of(job, item, QuantType::Dynamic);
+    if (!products.sites.empty()) add_dynamic(job, products);
+    if (!alone.sites.empty()) job.stored.push_back(std::move(alone));
+  }
+  // The plan has its own reasons for what stays in float.
+  if (!job.is_full()) {
+    auto& all = job.report.float_layers;
+    all.insert(all.end(), found.float_layers.begin(), found.float_layers.end());
+  }
+  check_found(job, !items.empty());
+}
+
+bool wants_gptq(const Job& job) {
+  constexpr int kFewBits = 4;
+  return job.options.weight.gptq || std::ranges::any_of(job.stored, [&](const WeightItem& item) {
+           return !item.dynamic && item.spec.bits <= kFewBits;
+         });
+}
+
+void lower_stored_weights(Job& job, Model& model) {
+  if (!job.stored.empty()) Writer(job, model).run();
+  if (job.options.type == QuantType::Weight) {
+    quantize_bodies(model, job.options, job.context, job.report);
+  }
+  if (!job.report.weights.empty()) note_choices(model, job.report.weights);
+}
+
+}  // namespace quench::job

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of a job.
+#include "base/format.h"
+#include "formats/registry.h"
+#include "job/job.h"
+#include "quench/formats.h"
+#include "report/debug_info.h"
+#include "report/job_page.h"
+
+namespace quench::job {
+namespace {
+
+/// ONNX has integers of 4, 8 and 16 bits only: says so where weights need much less.
+void warn_of_wasted_bits(const std::string& out_path, QuantizeReport& report) {
+  constexpr double kWorthSaying = 1.05;
+  double elements = 0;
+  double needed = 0;
+  double stored = 0;
+  for (const WeightChoice& choice : report.weights) {
+    elements += static_cast<double>(choice.elements);
+    needed += static_cast<double>(choice.elements) * choice.bits;
+    stored += 8 * static_cast<double>(choice.bytes);
+  }
+  if (stored <= kWorthSaying * needed || elements == 0) return;
+  report.warnings.push_back(format(
+      "{} takes {:.1f} bits a weight for {:.1f}, because ONNX has integers of 4, 8 and 16 bits "
+      "only; a result that ends in {}, or `quench pack`, takes no more than there are",
+      out_path, stored / elements, needed / elements, packed_format().extension));
+}
+
+/// The file stores integers of few bits in whole bytes.
+GridBits bits_of(const Job& job) {
+  GridBits bits;
+  for (const auto& [name, params] : job.solution.values) bits[name] = params.spec.bits;
+  for (const auto& [place, params] : job.solution.weights) {
+    const Node& node = job.model.graph.nodes[static_cast<std::size_t>(place.first)];
+    bits[job.model.graph[node.inputs[place.second]].name] = params.spec.bits;
+  }
+  return bits;
+}
+
+}  // namespace
+
+void write(Job& job, const std::string& out_path, Outputs& outputs) {
+  const QuantizeOptions& options = job.options;
+  const SaveOptions saving{.encode = options.weight.enable_encode};
+  job.report.bytes_after = static_cast<std::int64_t>(save(job.written, out_path, saving, outputs));
+  const bool packed = out_path.ends_with(packed_format().extension);
+  if (!job.is_full() && options.weight.bits == 0 && !packed) {
+    warn_of_wasted_bits(out_path, job.report);
+  }
+  const DebugInfoOptions debug = start_debug_info(options);
+  if (!debug.folder.empty()) {
+    write_debug_tables(job.model, job.quantized, debug, job.context, outputs, bits_of(job));
+  }
+  if (!options.report_save_path.empty()) {
+    report::write_page(report::page_of(job, job.quantized, job.model_path),
+                       options.report_save_path, outputs);
+  }
+}
+
+}  // namespace quench::job

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// converter_lite's table of grids.
+#include <cmath>
+
+#include "base/format.h"
+#include "report/csv.h"
+#include "report/debug_info.h"
+
+namespace quench {
+namespace {
+
+std::string number(double value) { return format("{:.6g}", value); }
+
+/// What is left to mend of a channel: float = var * dequantised + mean, in spread and mean.
+struct Correction {
+  double var = 1;
+  double mean = 0;
+};
+
+/// Sums over the elements that share a scale.
+struct Moments {
+  double count = 0;
+  double sum = 0;
+  double squares = 0;
+  void add(double value) {
+    ++count;
+    sum += value;
+    squares += value * value;
+  }
+  double mean() const { return count > 0 ? sum / count : 0; }
+  double deviation() const {
+    return count > 0 ? std::sqrt(std::max(0.0, squares / count - mean() * mean())) : 0;
+  }
+};
+
+std::vector<Correction> corrections(const std::vector<float>& before,
+                                    const std::vector<float>& after,
+                                    const std::vector<std::size_t>& places, std::size_t count) {
+  constexpr double kMost = 10;  // as converter_lite: more is no correction
+  std::vector<Moments> real(count);
+  std::vector<Moments> quantized(count);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    real[places[i]].add(static_cast<double>(before[i]));
+    quantized[places[i]].add(static_cast<double>(after[i]));
+  }
+  std::vector<Correction> result(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double ratio = real[i].deviation() / quantized[i].deviation();
+    if (ratio > 0 && ratio < kMost) result[i].var = ratio;
+    result[i].mean = real[i].mean() - result[i].var * quantized[i].mean();
+  }
+  return result;
+}
+
+class GridTable {
+ public:
+  GridTable(const Graph& real, const Graph& quantized, const GridFacts& facts)
+      : real_(real), quantized_(quantized), facts_(facts) {}
+
+  /// A row for each scale of each grid.
+  std::string rows(const TensorPair& pair) const {
+    std::string text;
+    for (const TensorGrid& grid : pair.grids) text += rows(pair, grid);
+    return text;
+  }
+
+ private:
+  std::string rows(const TensorPair& pair, const TensorGrid& grid) const {
+    const std::vector<float> scales = to_float(*grid.scale);
+    const std::vector<float> zeros =
+        grid.zero == nullptr ? std::vector<float>() : to_float(*grid.zero);
+    const std::vector<Correction> mends = corrections_of(pair, grid, scales.size());
+    const Shape shape = shape_of(pair, grid);
+    std::string dims;
+    for (const std::int64_t dim : shape) dims += format("{} ", dim);
+    std::string text;
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      const std::size_t zero = zeros.size() == 1 ? 0 : i;
+      text += debug_line(
+          {pair.node, pair.op_type, pair.tensor, format("{}", num_elements(shape).value_or(0)),
+           dims, number(static_cast<double>(scales[i])),
+           number(zero < zeros.size() ? static_cast<double>(zeros[zero]) : 0),
+           format("{}", bits_of(pair, grid)), number(mends[i].var), number(mends[i].mean)});
+    }
+    return text;
+  }
+
+  std::vector<Correction> corrections_of(const TensorPair& pair, const TensorGrid& grid,
+                                         std::size_t count) const {
+    const Tensor* before = real_.constant(real_.find(pair.float_name));
+    const Tensor* integers = quantized_.constant(grid.integers);
+    if (before == nullptr || integers == nullptr) return std::vector<Correction>(count);
+    const Shape& shape = before->shape();
+    const bool turned = shape != integers->shape();
+    if (turned && before->size() != integers->size()) return std::vector<Correction>(count);
+    const std::vector<float> after =
+        pair.weight.defined() ? to_float(pair.weight) : dequantized(quantized_, grid);
+    // A product holds a Gemm's weight the other way round.
+    const std::int64_t axis = turned ? 1 - grid.axis : grid.axis;
+    return corrections(to_float(*before), after, scale_places(shape, *grid.scale, axis), count);
+  }
+
+  /// Where the file leaves dimensions open: as they were in the first round.
+  Shape shape_of(const TensorPair& pair, const TensorGrid& grid) const {
+    if (const Tensor* stored = quantized_.constant(grid.integers)) return stored->shape();
+    if (const auto known = quantized_[grid.integers].type.static_shape()) return *known;
+    const auto seen = facts_.shapes.find(pair.quantized_name);
+    return seen == facts_.shapes.end() ? Shape() : seen->second;
+  }
+
+  int bits_of(const TensorPair& pair, const TensorGrid& grid) const {
+    constexpr int kUsual = 8;
+    const Tensor* stored = quantized_.constant(grid.integers);
+    const DType dtype = stored != nullptr ? stored->dtype() : quantized_[grid.integers].type.dtype;
+    const int room = dtype == DType::Undefined ? kUsual : static_cast<int>(info(dtype).bits);
+    const auto known = facts_.bits.find(pair.tensor);
+    // A bias has a grid of its own, wider than that of its layer.
+    return known != facts_.bits.end() && known->second <= room ? known->second : room;
+  }
+
+  const Graph& real_;
+  const Graph& quantized_;
+  const GridFacts& facts_;
+};
+
+}  // namespace
+
+std::string debug_line(std::vector<std::string> fields) {
+  fields.emplace_back();
+  return report::csv_line(fields);
+}
+
+std::string grids_table(const Graph& real, const Graph& quantized,
+                        const std::vector<TensorPair>& pairs, const GridFacts& facts) {
+  std::string text = debug_line({"NodeName", "NodeType", "TensorName", "ElementsNum", "Dims",
+                                 "Scale", "ZeroPoint", "Bits", "CorrectionVar", "CorrectionMean"});
+  const GridTable table(real, quantized, facts);
+  for (const TensorPair& pair : pairs) text += table.rows(pair);
+  return text;
+}
+
+}  // namespace quench

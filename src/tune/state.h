@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the steps of a job have found so far: techniques read it and change it.
+#pragma once
+
+#include <optional>
+
+#include "evaluate/evaluator.h"
+#include "evaluate/samples.h"
+#include "quench/quantize.h"
+#include "tune/gptq.h"
+#include "tune/layer_means.h"
+#include "tune/weight_items.h"
+
+namespace quench::tune {
+
+/// Of one model.
+struct State {
+  State(QuantizeOptions the_options, const Context& the_context)
+      : options(std::move(the_options)), context(the_context), validation(the_context) {}
+
+  QuantizeOptions options;
+  QuantConfig config;  ///< of the options, with what techniques chose: `plan` is made from it
+  const Context& context;
+  Model model;  ///< float, prepared: what the plan speaks of
+  QuantPlan plan;
+  std::vector<WeightItem> stored;  ///< constants that are stored as integers outside of the plan
+  evaluation::Samples samples;
+  evaluation::Evaluator validation;  ///< by the validation set, against the prepared model
+  StatisticMap statistics;
+  LayerMeans means;  ///< of the first samples; empty where no pass was made
+  QuantSolution solution;
+  std::optional<Model> tuned;  ///< `model` with the weights and biases that are to be quantised
+  std::vector<std::optional<InputMoments>> moments;  ///< by `stored`: round these by GPTQ
+  QuantizeReport report;
+
+  const Model& to_quantize() const { return tuned ? *tuned : model; }
+};
+
+}  // namespace quench::tune
