@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/format.h"
-#include "exec/rewrites/rewrite.h"
+#include "exec/fused.h"
 #include "exec/session_impl.h"
 #include "quench/session.h"
 

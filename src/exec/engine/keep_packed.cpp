@@ -86,14 +86,15 @@ Graph body_of(const Graph& graph, const Node& product, const Use& use, const Sha
 void rewrite(Graph& graph, const Node& dequantize, const quant::QuantWeight& weight,
              const Use& use) {
   Node& product = graph.nodes[static_cast<std::size_t>(use.node)];
-  const std::vector<ValueId> inputs = {product.inputs[use.operand], dequantize.input(0),
-                                       dequantize.input(1), dequantize.input(2),
-                                       use.added == 0 ? kNoValue : product.input(use.added)};
   Node joined;
   joined.name = product.name;
   joined.op_type = "OnTheFly";
   joined.domain = kEngineDomain;
-  joined.inputs = inputs;
+  joined.inputs =
+      OnTheFlyNode{.operand = product.inputs[use.operand],
+                   .weight = {dequantize.input(0), dequantize.input(1), dequantize.input(2)},
+                   .added = use.added == 0 ? kNoValue : product.input(use.added)}
+          .inputs();
   joined.outputs = product.outputs;
   const ops::WeightKind kind = ops::facts(product).weight;
   joined.set("product", std::string(name_of(kind)));

@@ -7,7 +7,7 @@
 
 #include "exec/engine/bridge.h"
 #include "exec/engine/expand_weights.h"
-#include "exec/rewrites/rewrite.h"
+#include "exec/fused.h"
 
 namespace quench::exec {
 

@@ -13,6 +13,7 @@
 
 #include "base/format.h"
 #include "exec/engine/torch.h"
+#include "exec/fused.h"
 #include "quench/graph.h"
 
 namespace quench::exec {

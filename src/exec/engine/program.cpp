@@ -12,7 +12,7 @@
 #include "exec/engine/onednn/onednn.h"
 #include "exec/engine/team.h"
 #include "exec/engine/types.h"
-#include "exec/rewrites/rewrite.h"
+#include "exec/fused.h"
 #include "ops/ops.h"
 
 namespace quench::exec {

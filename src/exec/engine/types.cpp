@@ -4,7 +4,7 @@
 
 #include "base/format.h"
 #include "exec/engine/bridge.h"
-#include "exec/rewrites/rewrite.h"
+#include "exec/fused.h"
 
 namespace quench::exec {
 

@@ -13,4 +13,8 @@ std::optional<Activation> activation_of(const Rewriter& rewriter, const Node& no
                            }});
 }
 
+void put_activation(Node& node, const Activation& activation) {
+  FusedActivation{std::string(activation.name), activation.alpha, activation.beta}.put(node);
+}
+
 }  // namespace quench::exec::rewrites

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax between two products: one node of the engine's own domain with the inputs queries, turned
-// keys, values and mask, and the attribute `scale`. After the products of bytes are found: what is
-// left here is real.
+// Softmax between two products: one AttentionNode with the attribute `scale`. After the products of
+// bytes are found: what is left here is real.
 #include "exec/rewrites/rewrite.h"
 #include "passes/match.h"
 
@@ -34,8 +33,11 @@ class AttentionRule {
     fused.name = last->name;
     fused.op_type = "ScaledAttention";
     fused.domain = kEngineDomain;
-    fused.inputs = {first->inputs[0], first->inputs[1], last->inputs[1]};
-    if (scores_.mask != kNoValue) fused.inputs.push_back(scores_.mask);
+    fused.inputs = AttentionNode{.queries = first->inputs[0],
+                                 .keys = first->inputs[1],
+                                 .values = last->inputs[1],
+                                 .mask = scores_.mask}
+                       .inputs();
     fused.outputs = last->outputs;
     fused.set("scale", scores_.scale);
     rewriter_.replace(root_, std::move(fused), matcher_.taken());

@@ -72,9 +72,7 @@ class Fusion {
     if (next == kNoNode) return false;
     const auto activation = activation_of(rewriter_, rewriter_.node(next));
     if (!activation || rewriter_.node(next).inputs[0] != result()) return false;
-    fused_.set("activation", std::string(activation->name));
-    fused_.set("activation_alpha", activation->alpha);
-    fused_.set("activation_beta", activation->beta);
+    put_activation(fused_, *activation);
     advance(next);
     return true;
   }
@@ -96,7 +94,7 @@ class Fusion {
     const std::vector<double> scale(static_cast<std::size_t>(layer_.channels.count), alpha);
     std::optional<Tensor> weight = scaled_weight(rewriter_, layer_, scale);
     if (!weight) return false;
-    fused_.inputs[1] =
+    fused_.inputs[FloatLayerNode::kW] =
         rewriter_.add_constant(rewriter_.graph()[layer_.weight].name, std::move(*weight));
     return true;
   }
@@ -104,10 +102,11 @@ class Fusion {
   void finish() {
     if (!take_alpha()) return;
     fused_.domain = kEngineDomain;
-    fused_.inputs.resize(2);
-    fused_.inputs.push_back(bias());
-    fused_.inputs.push_back(residual_);
-    while (fused_.inputs.back() == kNoValue) fused_.inputs.pop_back();
+    const FloatLayerNode inputs{.x = fused_.inputs[FloatLayerNode::kX],
+                                .w = fused_.inputs[FloatLayerNode::kW],
+                                .bias = bias(),
+                                .residual = residual_};
+    fused_.inputs = inputs.inputs();
     fused_.erase("beta");
     fused_.outputs = rewriter_.node(place_).outputs;
     rewriter_.replace(place_, std::move(fused_), dead_);

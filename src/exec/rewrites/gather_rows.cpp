@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of an 8-bit table that are read and made real: Gather, Cast, Sub of the rows' zero points
-// and Mul by their scales become one node with the inputs table, indices, scales and zero points.
+// and Mul by their scales become one GatherRowsNode.
 #include <optional>
 
 #include "exec/rewrites/patterns.h"
@@ -75,8 +75,9 @@ class GatherRows {
     fused.name = rewriter_.node(root_).name;
     fused.op_type = "GatherRows";
     fused.domain = kEngineDomain;
-    fused.inputs = {table_, indices_, scale_};
-    if (zero_ != kNoValue) fused.inputs.push_back(zero_);
+    fused.inputs =
+        GatherRowsNode{.table = table_, .indices = indices_, .scales = scale_, .zeros = zero_}
+            .inputs();
     fused.outputs = rewriter_.node(root_).outputs;
     rewriter_.replace(root_, std::move(fused), matcher_->taken());
     return true;

@@ -13,12 +13,17 @@ struct Grid {
   DType dtype = DType::UInt8;
   bool per_tensor = true;
   std::int64_t axis = 1;
+
+  /// As the parameters of a result.
+  ByteInput input() const { return {kNoValue, scale, zero}; }
 };
 
 /// A value on a grid: `value` holds the integers.
 struct Quantised {
   ValueId value = kNoValue;
   Grid grid;
+
+  ByteInput input() const { return {value, grid.scale, grid.zero}; }
 };
 
 /// The grid of a QuantizeLinear or DequantizeLinear node with constant parameters and 8 bits.

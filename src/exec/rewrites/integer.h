@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules that turn float operators between Q/DQ nodes into integer ones; one function each, called
 // with a node. The new nodes have the inputs of ONNX's QLinear operators (or ONNX Runtime's, where
-// ONNX has none) in the engine's own domain, where a layer may also have
-//   inputs 6 and 7 left out: its result is float, of the type in attribute `to`;
-//   inputs 9, 10, 11: a residual with its scale and zero point, added before the activation;
-//   inputs 12, 13: the grid on which it is rounded before the residual is added, after its
-//   activation; the sum has an activation of its own in attributes `sum_activation...`, and
-//   `residual_first` where the residual is its first operand;
-//   QLinearGlobalAveragePool without inputs 3 and 4 gives floats;
-//   attributes `activation`, `activation_alpha`, `activation_beta`.
+// ONNX has none) in the engine's own domain, and more: see exec/fused.h. Attribute `residual_first`
+// of a layer says that the residual is the first operand of a sum behind a rounding.
 #pragma once
 
 #include "exec/rewrites/grid.h"

@@ -43,11 +43,7 @@ void put(Rewriter& rewriter, NodeId id, std::string_view op, std::vector<ValueId
   Node node =
       engine_node(op, old.name, std::move(inputs), rewriter.node(tail.quantiser.node).outputs);
   node.attributes = old.attributes;
-  if (!tail.activation.name.empty()) {
-    node.set("activation", std::string(tail.activation.name));
-    node.set("activation_alpha", tail.activation.alpha);
-    node.set("activation_beta", tail.activation.beta);
-  }
+  put_activation(node, tail.activation);
   rewriter.replace(tail.quantiser.node, std::move(node), tail.dead);
 }
 
@@ -59,11 +55,8 @@ bool binary(Rewriter& rewriter, NodeId id, std::string_view op) {
   if (!a || !b) return false;
   const auto tail = tail_of(rewriter, id, true);
   if (!tail) return false;
-  const Grid& out = tail->quantiser.grid;
-  put(rewriter, id, op,
-      {a->value, a->grid.scale, a->grid.zero, b->value, b->grid.scale, b->grid.zero, out.scale,
-       out.zero},
-      *tail);
+  const BinaryNode fused{.a = a->input(), .b = b->input(), .out = tail->quantiser.grid.input()};
+  put(rewriter, id, op, fused.inputs(), *tail);
   return true;
 }
 
@@ -91,8 +84,8 @@ bool unary(Rewriter& rewriter, NodeId id, std::string_view op) {
   if (!x || rewriter.node(id).inputs.size() != 1) return false;
   const auto tail = tail_of(rewriter, id, false);
   if (!tail) return false;
-  const Grid& out = tail->quantiser.grid;
-  put(rewriter, id, op, {x->value, x->grid.scale, x->grid.zero, out.scale, out.zero}, *tail);
+  const UnaryNode fused{.x = x->input(), .out = tail->quantiser.grid.input()};
+  put(rewriter, id, op, fused.inputs(), *tail);
   return true;
 }
 
@@ -103,8 +96,8 @@ bool global_average(Rewriter& rewriter, NodeId id) {
   const Node& node = rewriter.node(id);
   const auto x = dequantised_per_tensor(rewriter, node.input(0));
   if (!x || rewriter.graph()[node.outputs[0]].type.dtype != DType::Float32) return false;
-  rewriter.replace(
-      id, engine_node(kOp, node.name, {x->value, x->grid.scale, x->grid.zero}, node.outputs), {});
+  const UnaryNode fused{.x = x->input()};
+  rewriter.replace(id, engine_node(kOp, node.name, fused.inputs(), node.outputs), {});
   return true;
 }
 

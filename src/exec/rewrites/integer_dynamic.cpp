@@ -161,15 +161,14 @@ class DynamicRule {
   }
 
   void finish(const Node& product, ValueId dynamic) {
-    Node fused = engine_node("MatMulIntegerToFloat", product.name,
-                             {product.inputs[0], product.inputs[1], dynamic, scales(),
-                              product.input(2), product.input(3), bias(), residual_, factors_},
+    const DynamicNode inputs{.a = {product.inputs[0], dynamic, product.input(2)},
+                             .b = {product.inputs[1], scales(), product.input(3)},
+                             .bias = bias(),
+                             .residual = residual_,
+                             .factors = factors_};
+    Node fused = engine_node("MatMulIntegerToFloat", product.name, inputs.inputs(),
                              rewriter_.node(place_).outputs);
-    if (!activation_.name.empty()) {
-      fused.set("activation", std::string(activation_.name));
-      fused.set("activation_alpha", activation_.alpha);
-      fused.set("activation_beta", activation_.beta);
-    }
+    put_activation(fused, activation_);
     rewriter_.replace(place_, std::move(fused), dead_);
   }
 

@@ -189,22 +189,16 @@ class LayerRule {
     const DType dtype = graph()[result()].type.dtype;
     const auto quantiser = quantiser_behind(rewriter_, result());
     if (quantiser) advance(quantiser->node);
-    const Grid out = quantiser ? quantiser->grid : Grid{};
-    std::vector<ValueId> inputs = {x.value,     x.grid.scale, x.grid.zero, w.value, w.grid.scale,
-                                   w.grid.zero, out.scale,    out.zero,    bias()};
-    const bool adds = residual_.value != kNoValue;
-    if (adds) {
-      inputs.insert(inputs.end(), {residual_.value, residual_.grid.scale, residual_.grid.zero});
-    }
+    const LayerNode inputs{.x = x.input(),
+                           .w = w.input(),
+                           .out = quantiser ? quantiser->grid.input() : ByteInput{},
+                           .bias = bias(),
+                           .residual = residual_.input()};
     const Node& first = rewriter_.node(first_);
-    Node fused = engine_node(name, first.name, inputs, rewriter_.node(place_).outputs);
+    Node fused = engine_node(name, first.name, inputs.inputs(), rewriter_.node(place_).outputs);
     fused.attributes = first.attributes;
     if (!quantiser) fused.set("to", static_cast<std::int64_t>(dtype));
-    if (!activation_.name.empty()) {
-      fused.set("activation", std::string(activation_.name));
-      fused.set("activation_alpha", activation_.alpha);
-      fused.set("activation_beta", activation_.beta);
-    }
+    put_activation(fused, activation_);
     rewriter_.replace(place_, std::move(fused), dead_);
   }
 

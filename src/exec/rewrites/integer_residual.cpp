@@ -7,12 +7,6 @@
 namespace quench::exec::rewrites {
 namespace {
 
-/// Where a QLinearAdd has its operands, and a layer what it is given besides.
-constexpr std::array<std::size_t, 2> kOperands = {0, 3};
-constexpr std::size_t kOutScale = 6;
-constexpr std::size_t kOutZero = 7;
-constexpr std::size_t kResidual = 9;
-
 bool is_engines(const Node& node, std::string_view op) {
   return node.domain == kEngineDomain && node.op_type == op;
 }
@@ -22,17 +16,10 @@ NodeId layer_of_sum(const Rewriter& rewriter, ValueId value, NodeId add) {
   const NodeId maker = rewriter.maker(value);
   if (maker == kNoNode || rewriter.next(value) != add) return kNoNode;
   const Node& node = rewriter.node(maker);
-  const bool fits = is_engines(node, "QLinearConv") && node.input(kOutScale) != kNoValue &&
-                    node.input(kResidual) == kNoValue;
+  const bool fits = is_engines(node, "QLinearConv") &&
+                    node.input(LayerNode::kOutScale) != kNoValue &&
+                    node.input(LayerNode::kResidual) == kNoValue;
   return fits ? maker : kNoNode;
-}
-
-/// The Add's activation, which is behind the sum.
-void set_activation(Node& fused, const Node& add) {
-  if (add.get_string("activation", "").empty()) return;
-  fused.set("sum_activation", std::string(add.get_string("activation", "")));
-  fused.set("sum_activation_alpha", add.get_float("activation_alpha", 0));
-  fused.set("sum_activation_beta", add.get_float("activation_beta", 0));
 }
 
 }  // namespace
@@ -41,32 +28,26 @@ bool integer_residual(Rewriter& rewriter, NodeId id) {
   const Node& add = rewriter.node(id);
   if (!is_engines(add, "QLinearAdd")) return false;
   const Graph& graph = rewriter.graph();
-  NodeId layer = kNoNode;
-  std::size_t mine = 0;
-  for (const std::size_t operand : kOperands) {
-    const NodeId found = layer_of_sum(rewriter, add.inputs[operand], id);
-    // The later of two: the other one's bytes are there by then.
-    if (found != kNoNode && found > layer) {
-      layer = found;
-      mine = operand;
-    }
-  }
-  const std::size_t other = mine == 0 ? 3 : 0;
-  if (layer == kNoNode || graph[add.inputs[other]].constant ||
-      !same_shape(graph[add.inputs[0]].type, graph[add.inputs[3]].type)) {
+  const BinaryNode sum = BinaryNode::of(add);
+  NodeId layer = layer_of_sum(rewriter, sum.a.value, id);
+  const NodeId second = layer_of_sum(rewriter, sum.b.value, id);
+  // The later of two: the other one's bytes are there by then.
+  const bool residual_first = second > layer;
+  if (residual_first) layer = second;
+  const ByteInput& residual = residual_first ? sum.a : sum.b;
+  if (layer == kNoNode || graph[residual.value].constant ||
+      !same_shape(graph[sum.a.value].type, graph[sum.b.value].type)) {
     return false;
   }
   const Node& conv = rewriter.node(layer);
-  std::vector<ValueId> inputs = conv.inputs;
-  inputs.resize(kResidual, kNoValue);
-  inputs.insert(inputs.end(), {add.inputs[other], add.inputs[other + 1], add.inputs[other + 2],
-                               inputs[kOutScale], inputs[kOutZero]});
-  inputs[kOutScale] = add.inputs[kOutScale];
-  inputs[kOutZero] = add.input(kOutZero);
-  Node fused = engine_node(conv.op_type, conv.name, std::move(inputs), add.outputs);
+  LayerNode inputs = LayerNode::of(conv);
+  inputs.residual = residual;
+  inputs.middle = inputs.out;
+  inputs.out = sum.out;
+  Node fused = engine_node(conv.op_type, conv.name, inputs.inputs(), add.outputs);
   fused.attributes = conv.attributes;
-  if (other == 0) fused.set("residual_first", std::int64_t{1});
-  set_activation(fused, add);
+  if (residual_first) fused.set("residual_first", std::int64_t{1});
+  FusedActivation::of(add).put(fused, "sum_");
   const std::array dead = {layer};
   rewriter.replace(id, std::move(fused), dead);
   return true;

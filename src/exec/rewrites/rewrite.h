@@ -2,15 +2,11 @@
 // The passes that only the engine wants, and how it runs them among the others.
 #pragma once
 
+#include "exec/fused.h"
 #include "passes/rewriter.h"
 #include "passes/run.h"
 
-namespace quench::exec {
-
-/// The domain of operators that only our engine knows.
-inline constexpr std::string_view kEngineDomain = "quench.exec";
-
-namespace rewrites {
+namespace quench::exec::rewrites {
 
 // A rewrite is a pass and is written in their words.
 using namespace passes;  // NOLINT(google-build-using-namespace)
@@ -26,5 +22,4 @@ std::span<const PassInfo> all_rewrites() noexcept;
 PassReport run(Model& model, std::span<const std::string_view> names, const PassOptions& options,
                Checks checks = Checks::None);
 
-}  // namespace rewrites
-}  // namespace quench::exec
+}  // namespace quench::exec::rewrites

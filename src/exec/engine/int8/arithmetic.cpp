@@ -103,16 +103,19 @@ class ByteBinary {
 
 template <Binary kKind>
 Kernel make_binary(const OpContext& context) {
-  const auto a = take_grid(context, 1, 2, context.input_dtype(0));
-  const auto b = take_grid(context, 4, 5, context.input_dtype(3));
-  const auto out = take_grid(context, 6, 7, context.input_dtype(0));
+  const auto a = take_grid(context, BinaryNode::kAScale, BinaryNode::kAZero,
+                           context.input_dtype(BinaryNode::kA));
+  const auto b = take_grid(context, BinaryNode::kBScale, BinaryNode::kBZero,
+                           context.input_dtype(BinaryNode::kB));
+  const auto out = take_grid(context, BinaryNode::kOutScale, BinaryNode::kOutZero,
+                             context.input_dtype(BinaryNode::kA));
   if (!a || !b || !out) return refuse("its scales and zero points must be constants, one each");
-  const Node& node = context.node;
-  const ByteStore store =
-      clamped_store(*out, node.get_string("activation", ""), node.get_float("activation_alpha", 0),
-                    node.get_float("activation_beta", 0));
+  const FusedActivation activation = FusedActivation::of(context.node);
+  const ByteStore store = clamped_store(*out, activation.name, activation.alpha, activation.beta);
   const ByteBinary kernel(kKind, *a, *b, *out, store);
-  return sharing([kernel](Call& call) { call.set(0, kernel(call.in(0), call.in(3))); });
+  return sharing([kernel](Call& call) {
+    call.set(0, kernel(call.in(BinaryNode::kA), call.in(BinaryNode::kB)));
+  });
 }
 
 /// One input of a concatenation: as it is, or through a table onto the result's grid.

@@ -40,18 +40,20 @@ class IntegerConv {
   }
 
   void operator()(Call& call) {
-    const at::Tensor& given = call.in(0);
+    const at::Tensor& given = call.in(LayerNode::kX);
     const at::Tensor src = to_2d(given).contiguous(kNhwc);
     check(src);
     Plan& plan = plans_.get(src.sizes(), [&] { return make_plan(src); });
     at::Tensor dst;
     if (plan.open) {
-      dst = run_open(plan, src, tail_.residual ? to_2d(call.in(9)) : at::Tensor());
+      dst =
+          run_open(plan, src, tail_.residual ? to_2d(call.in(LayerNode::kResidual)) : at::Tensor());
     } else if (given.dim() == 4) {
       dst = integer_destination(call, tail_, plan.dst_shape, kNhwc);
     } else {
       dst = at::empty(plan.dst_shape, at::TensorOptions(tail_.type()).memory_format(kNhwc));
-      if (tail_.residual) dst.view(tail_.residual->type).copy_(to_2d(call.in(9)));
+      if (tail_.residual)
+        dst.view(tail_.residual->type).copy_(to_2d(call.in(LayerNode::kResidual)));
     }
     if (!plan.open) run(plan, src, dst);
     if (!tail_.out) dst = dst.to(tail_.real);
@@ -163,12 +165,13 @@ Kernel with_sum(Kernel layer, const IntegerTail& tail) {
   const ByteSumFunction sum = first ? make_byte_sum(*tail.residual, *tail.middle, *tail.out, store)
                                     : make_byte_sum(*tail.middle, *tail.residual, *tail.out, store);
   return [run = std::move(layer.run), sum, first](Call& call) {
-    std::vector<at::Tensor> slots = {call.in(0), at::Tensor()};
+    std::vector<at::Tensor> slots = {call.in(LayerNode::kX), at::Tensor()};
     const std::array<int, 1> in = {0};
     const std::array<int, 1> out = {1};
     Call alone(slots, in, out);
     run(alone);
-    call.set(0, first ? sum(call.in(9), slots[1]) : sum(slots[1], call.in(9)));
+    call.set(0, first ? sum(call.in(LayerNode::kResidual), slots[1])
+                      : sum(slots[1], call.in(LayerNode::kResidual)));
   };
 }
 
@@ -195,20 +198,22 @@ BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteGri
 
 std::optional<Kernel> make_integer_conv(const OpContext& context) {
   std::string refusal;
-  const auto attributes = conv_attributes(context, 3, refusal);
-  const at::Tensor weight = context.constant(3);
-  const bool fits = context.fast && context.byte_products && attributes && attributes->rank <= 2 &&
-                    weight.defined() && weight.numel() > 0 &&
-                    weight.dim() == static_cast<std::int64_t>(attributes->rank) + 2 &&
-                    weight.size(0) % attributes->groups == 0 &&
-                    (!context.has_input(8) || context.constant(8).defined());
+  const auto attributes = conv_attributes(context, LayerNode::kW, refusal);
+  const at::Tensor weight = context.constant(LayerNode::kW);
+  const bool fits =
+      context.fast && context.byte_products && attributes && attributes->rank <= 2 &&
+      weight.defined() && weight.numel() > 0 &&
+      weight.dim() == static_cast<std::int64_t>(attributes->rank) + 2 &&
+      weight.size(0) % attributes->groups == 0 &&
+      (!context.has_input(LayerNode::kBias) || context.constant(LayerNode::kBias).defined());
   if (!fits) return std::nullopt;
-  const auto source = take_grid(context, 1, 2, context.input_dtype(0));
+  const auto source =
+      take_grid(context, LayerNode::kXScale, LayerNode::kXZero, context.input_dtype(LayerNode::kX));
   if (!source) return std::nullopt;
   auto tail = take_tail(context, *source);
-  const auto weights = take_weights(context, 3, 5, 0);
+  const auto weights = take_weights(context, LayerNode::kW, LayerNode::kWZero, 0);
   if (!tail || !weights || weights->zero != 0) return std::nullopt;
-  const at::Tensor bias = context.take_constant(8);
+  const at::Tensor bias = context.take_constant(LayerNode::kBias);
   return make_layer(*attributes, *source, *tail, *weights, bias);
 }
 

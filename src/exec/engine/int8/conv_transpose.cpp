@@ -36,7 +36,7 @@ class TiledIntegerConvTranspose {
   }
 
   void operator()(Call& call) const {
-    const at::Tensor src = call.in(0).contiguous(kNhwc);
+    const at::Tensor src = call.in(LayerNode::kX).contiguous(kNhwc);
     if (src.dim() != 4 || src.size(1) != depth_ || src.scalar_type() != source_.type) {
       fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
            c10::toString(src.scalar_type()), to_string(src.sizes().vec()), depth_);
@@ -83,7 +83,7 @@ class StuffedIntegerConvTranspose {
   }
 
   void operator()(Call& call) const {
-    const at::Tensor& src = call.in(0);
+    const at::Tensor& src = call.in(LayerNode::kX);
     if (src.dim() != 4 || src.size(1) != depth_ || src.scalar_type() != source_.type) {
       fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
            c10::toString(src.scalar_type()), to_string(src.sizes().vec()), depth_);
@@ -147,23 +147,25 @@ bool is_tiled(const Window& window, const Ints& extra, const at::Tensor& weight)
 
 std::optional<Kernel> make_integer_conv_transpose(const OpContext& context) {
   std::string refusal;
-  const auto attributes = conv_attributes(context, 3, refusal);
+  const auto attributes = conv_attributes(context, LayerNode::kW, refusal);
   const Node& node = context.node;
-  const at::Tensor weight = context.constant(3);
-  const bool fits = context.fast && context.byte_products && attributes && attributes->rank == 2 &&
-                    attributes->groups == 1 && attributes->window.auto_pad == "NOTSET" &&
-                    node.get_ints("output_shape").empty() && weight.defined() &&
-                    weight.dim() == 4 && weight.numel() > 0 && !context.has_input(9) &&
-                    (!context.has_input(8) || context.constant(8).defined());
+  const at::Tensor weight = context.constant(LayerNode::kW);
+  const bool fits =
+      context.fast && context.byte_products && attributes && attributes->rank == 2 &&
+      attributes->groups == 1 && attributes->window.auto_pad == "NOTSET" &&
+      node.get_ints("output_shape").empty() && weight.defined() && weight.dim() == 4 &&
+      weight.numel() > 0 && !context.has_input(LayerNode::kResidual) &&
+      (!context.has_input(LayerNode::kBias) || context.constant(LayerNode::kBias).defined());
   if (!fits) return std::nullopt;
   Ints extra = node.get_ints("output_padding");
   extra.resize(2, 0);
-  const auto source = take_grid(context, 1, 2, context.input_dtype(0));
+  const auto source =
+      take_grid(context, LayerNode::kXScale, LayerNode::kXZero, context.input_dtype(LayerNode::kX));
   if (!source) return std::nullopt;
   auto tail = take_tail(context, *source);
-  const auto weights = take_weights(context, 3, 5, 1);
+  const auto weights = take_weights(context, LayerNode::kW, LayerNode::kWZero, 1);
   if (!tail || !weights || weights->zero != 0) return std::nullopt;
-  const at::Tensor bias = context.take_constant(8);
+  const at::Tensor bias = context.take_constant(LayerNode::kBias);
   if (!is_tiled(attributes->window, extra, weight)) {
     auto any = std::make_shared<StuffedIntegerConvTranspose>(*attributes, extra, *source, *tail,
                                                              *weights, bias);

@@ -278,46 +278,50 @@ std::shared_ptr<DynamicLinear> take_linear(const OpContext& context, const Dynam
   if (context.has_input(at.bias)) {
     tail.bias = context.take_constant(at.bias).to(at::kFloat).reshape(-1).contiguous();
   }
-  tail.fusion.activation = context.node.get_string("activation", "");
-  tail.fusion.alpha = context.node.get_float("activation_alpha", 0);
-  tail.fusion.beta = context.node.get_float("activation_beta", 0);
+  tail.fusion = Fusion::activation_of(context.node);
   return std::make_shared<DynamicLinear>(*weights, std::move(tail));
 }
 
-/// Inputs A, B, their scales, their zero points, bias: as exactly as can be.
+/// As exactly as can be.
 Kernel exact_to_float(const OpContext& context) {
-  Fusion fusion;
-  fusion.activation = context.node.get_string("activation", "");
-  fusion.alpha = context.node.get_float("activation_alpha", 0);
-  fusion.beta = context.node.get_float("activation_beta", 0);
+  const Fusion fusion = Fusion::activation_of(context.node);
   return [fusion](Call& call) {
-    at::Tensor a = call.in(0).to(at::kDouble);
-    at::Tensor b = call.in(1).to(at::kDouble);
-    if (call.has(4)) a = a - call.in(4).to(at::kDouble);
-    if (call.has(5)) b = b - call.in(5).to(at::kDouble);
-    at::Tensor real = at::matmul(a, b) * (call.in(2).to(at::kDouble) * call.in(3).to(at::kDouble));
-    if (call.has(6)) real = real + call.in(6).to(at::kDouble);
-    if (call.has(8)) real = real * call.in(8).to(at::kDouble);
-    if (call.has(7)) real = real + call.in(7).to(at::kDouble);
+    at::Tensor a = call.in(DynamicNode::kA).to(at::kDouble);
+    at::Tensor b = call.in(DynamicNode::kB).to(at::kDouble);
+    if (call.has(DynamicNode::kAZero)) a = a - call.in(DynamicNode::kAZero).to(at::kDouble);
+    if (call.has(DynamicNode::kBZero)) b = b - call.in(DynamicNode::kBZero).to(at::kDouble);
+    at::Tensor real = at::matmul(a, b) * (call.in(DynamicNode::kAScale).to(at::kDouble) *
+                                          call.in(DynamicNode::kBScale).to(at::kDouble));
+    if (call.has(DynamicNode::kBias)) real = real + call.in(DynamicNode::kBias).to(at::kDouble);
+    if (call.has(DynamicNode::kFactors))
+      real = real * call.in(DynamicNode::kFactors).to(at::kDouble);
+    if (call.has(DynamicNode::kResidual))
+      real = real + call.in(DynamicNode::kResidual).to(at::kDouble);
     set_with_range(call, 1, apply(fusion, real, {}).to(at::kFloat));
   };
 }
 
 Kernel make_to_float(const OpContext& context) {
-  const bool one_scale = context.input_rank(2) == 0 || context.input_rank(2) == 1;
-  if (auto linear = one_scale
-                        ? take_linear(context, {.weight = 1, .zero = 5, .scale = 3, .bias = 6})
-                        : nullptr) {
+  const bool one_scale = context.input_rank(DynamicNode::kAScale) == 0 ||
+                         context.input_rank(DynamicNode::kAScale) == 1;
+  if (auto linear = one_scale ? take_linear(context, {.weight = DynamicNode::kB,
+                                                      .zero = DynamicNode::kBZero,
+                                                      .scale = DynamicNode::kBScale,
+                                                      .bias = DynamicNode::kBias})
+                              : nullptr) {
     Kernel kernel = [linear](Call& call) {
-      if (call.in(2).numel() != 1) {
+      if (call.in(DynamicNode::kAScale).numel() != 1) {
         fail(ErrorKind::Unsupported, "the first factor has {} scales; one is supported",
-             call.in(2).numel());
+             call.in(DynamicNode::kAScale).numel());
       }
       RealRange range;
       const bool finds = call.wants(1) && linear->has_tiles();
-      at::Tensor real = (*linear)(
-          call.in(0), real_number(call.in(2)), zero_point(call.in(4)),
-          {.factors = call.in(8), .residual = call.in(7), .range = finds ? &range : nullptr});
+      at::Tensor real =
+          (*linear)(call.in(DynamicNode::kA), real_number(call.in(DynamicNode::kAScale)),
+                    zero_point(call.in(DynamicNode::kAZero)),
+                    {.factors = call.in(DynamicNode::kFactors),
+                     .residual = call.in(DynamicNode::kResidual),
+                     .range = finds ? &range : nullptr});
       if (!finds) return set_with_range(call, 1, std::move(real));
       call.set(0, std::move(real));
       call.set(1, range_tensor(range));

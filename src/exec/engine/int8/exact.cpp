@@ -21,13 +21,16 @@ at::Tensor shifted(const at::Tensor& x, const at::Tensor& zero, std::int64_t axi
 }
 
 at::Tensor residual_of(const Call& call) {
-  return shifted(call.in(9), call.in(11), 0) * call.in(10).to(at::kDouble).reshape({});
+  return shifted(call.in(LayerNode::kResidual), call.in(LayerNode::kResidualZero), 0) *
+         call.in(LayerNode::kResidualScale).to(at::kDouble).reshape({});
 }
 
-/// On the grid of inputs 12 and 13 and back.
+/// Quantised between layer and residual, and dequantised.
 at::Tensor rounded_once(const Call& call, const at::Tensor& real) {
-  const at::Tensor scale = call.in(12).to(at::kDouble).reshape({});
-  const at::Tensor zero = call.has(13) ? call.in(13).reshape({}) : at::zeros({}, at::kByte);
+  const at::Tensor scale = call.in(LayerNode::kMiddleScale).to(at::kDouble).reshape({});
+  const at::Tensor zero = call.has(LayerNode::kMiddleZero)
+                              ? call.in(LayerNode::kMiddleZero).reshape({})
+                              : at::zeros({}, at::kByte);
   const at::Tensor bytes = to_grid(at::round(real / scale), zero, zero.scalar_type());
   return shifted(bytes, zero, 0) * scale;
 }
@@ -36,38 +39,37 @@ at::Tensor rounded_once(const Call& call, const at::Tensor& real) {
 
 Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t channel,
                    std::int64_t weight_axis) {
-  Fusion fusion;
-  fusion.activation = context.node.get_string("activation", "");
-  fusion.alpha = context.node.get_float("activation_alpha", 0);
-  fusion.beta = context.node.get_float("activation_beta", 0);
-  Fusion sum;
-  sum.activation = context.node.get_string("sum_activation", "");
-  sum.alpha = context.node.get_float("sum_activation_alpha", 0);
-  sum.beta = context.node.get_float("sum_activation_beta", 0);
+  const Fusion fusion = Fusion::activation_of(context.node);
+  const Fusion sum = Fusion::activation_of(context.node, "sum_");
   const auto to = static_cast<DType>(context.node.get_int("to", 1));
   const at::ScalarType real = to == DType::Float16    ? at::kHalf
                               : to == DType::BFloat16 ? at::kBFloat16
                                                       : at::kFloat;
   return [=](Call& call) {
-    const at::Tensor x = shifted(call.in(0), call.in(2), 0);
-    const at::Tensor w = shifted(call.in(3), call.in(5), wrap_axis(weight_axis, call.in(3).dim()));
+    const at::Tensor x = shifted(call.in(LayerNode::kX), call.in(LayerNode::kXZero), 0);
+    const at::Tensor w = shifted(call.in(LayerNode::kW), call.in(LayerNode::kWZero),
+                                 wrap_axis(weight_axis, call.in(LayerNode::kW).dim()));
     at::Tensor result = sums(x, w);
     const std::int64_t rank = result.dim();
     const std::int64_t axis = wrap_axis(channel, rank);
-    const at::Tensor steps =
-        call.in(1).to(at::kFloat).reshape({}) * beside(call.in(4).to(at::kFloat), axis, rank);
-    const bool whole = call.has(8) && call.in(8).scalar_type() == at::kInt;
-    if (whole) result = result + beside(call.in(8).to(at::kDouble).reshape(-1), axis, rank);
+    const at::Tensor steps = call.in(LayerNode::kXScale).to(at::kFloat).reshape({}) *
+                             beside(call.in(LayerNode::kWScale).to(at::kFloat), axis, rank);
+    const bool whole =
+        call.has(LayerNode::kBias) && call.in(LayerNode::kBias).scalar_type() == at::kInt;
+    if (whole)
+      result = result + beside(call.in(LayerNode::kBias).to(at::kDouble).reshape(-1), axis, rank);
     result = result * steps.to(at::kDouble);
-    if (call.has(8) && !whole) {
-      result = result + beside(call.in(8).to(at::kDouble).reshape(-1), axis, rank);
+    if (call.has(LayerNode::kBias) && !whole) {
+      result = result + beside(call.in(LayerNode::kBias).to(at::kDouble).reshape(-1), axis, rank);
     }
-    if (call.has(9) && !call.has(12)) result = result + residual_of(call);
+    const bool rounds_twice = call.has(LayerNode::kMiddleScale);
+    if (call.has(LayerNode::kResidual) && !rounds_twice) result = result + residual_of(call);
     result = apply(fusion, result, {});
-    if (call.has(12)) result = apply(sum, rounded_once(call, result) + residual_of(call), {});
-    if (!call.has(6)) return call.set(0, result.to(real));
-    const at::Tensor zero = call.has(7) ? call.in(7) : at::zeros({}, at::kByte);
-    result = result / beside(call.in(6).to(at::kDouble), axis, rank);
+    if (rounds_twice) result = apply(sum, rounded_once(call, result) + residual_of(call), {});
+    if (!call.has(LayerNode::kOutScale)) return call.set(0, result.to(real));
+    const at::Tensor zero =
+        call.has(LayerNode::kOutZero) ? call.in(LayerNode::kOutZero) : at::zeros({}, at::kByte);
+    result = result / beside(call.in(LayerNode::kOutScale).to(at::kDouble), axis, rank);
     call.set(0, to_grid(at::round(result), beside(zero, axis, rank), zero.scalar_type()));
   };
 }

@@ -8,11 +8,13 @@ namespace {
 
 /// Inputs table, indices, scales and zero points of the table's rows.
 void gather_rows(Call& call) {
-  const at::Tensor table = call.in(0).contiguous();
-  const at::Tensor& given = call.in(1);
+  const at::Tensor table = call.in(GatherRowsNode::kTable).contiguous();
+  const at::Tensor& given = call.in(GatherRowsNode::kIndices);
   const at::Tensor indices = wrap_indices(given, table.size(0)).contiguous();
-  const at::Tensor scales = call.in(2).contiguous();
-  const at::Tensor zeros = call.has(3) ? call.in(3).contiguous() : at::Tensor();
+  const at::Tensor scales = call.in(GatherRowsNode::kScales).contiguous();
+  const at::Tensor zeros = call.has(GatherRowsNode::kZeros)
+                               ? call.in(GatherRowsNode::kZeros).contiguous()
+                               : at::Tensor();
   const std::int64_t columns = table.size(1);
   Ints shape = indices.sizes().vec();
   shape.push_back(columns);

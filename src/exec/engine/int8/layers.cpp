@@ -13,7 +13,7 @@ Kernel make_conv(const OpContext& context) {
   if (auto fast = make_integer_conv(context)) return std::move(*fast);
   context.taken.clear();
   std::string refusal;
-  const auto attributes = conv_attributes(context, 3, refusal);
+  const auto attributes = conv_attributes(context, LayerNode::kW, refusal);
   if (!attributes) return Kernel::Refusal{refusal};
   const auto sums = [attributes = *attributes](const at::Tensor& x, const at::Tensor& w) {
     return convolve(x, w, {}, attributes);
@@ -47,8 +47,9 @@ Kernel make_matmul(const OpContext& context) {
   return exact_layer(context, sums, -1, transposed ? 0 : -1);
 }
 
-/// By input of the fused product: where QGemm has it. The bias comes before the grid of the result.
-constexpr std::array<std::size_t, 9> kOfGemm = {0, 1, 2, 3, 4, 5, 7, 8, 6};
+constexpr std::size_t kGemmBias = 6;
+/// By input of a LayerNode: where QGemm has it. The bias comes before the grid of the result.
+constexpr std::array<std::size_t, 9> kOfGemm = {0, 1, 2, 3, 4, 5, 7, 8, kGemmBias};
 
 /// The rows of the first factor, and the scale of the sums, as the fused product has them.
 KernelFunction from_gemm(KernelFunction product, bool transposed, double alpha) {
@@ -73,12 +74,13 @@ KernelFunction from_gemm(KernelFunction product, bool transposed, double alpha) 
 Kernel make_gemm(const OpContext& context) {
   const double alpha = context.node.get_float("alpha", 1.0F);
   const bool transposed = context.node.get_int("transA", 0) != 0;
-  const at::Tensor weight = context.constant(3);
-  const at::Tensor bias = context.constant(6);
+  const at::Tensor weight = context.constant(LayerNode::kW);
+  const at::Tensor bias = context.constant(kGemmBias);
   if (!weight.defined() || weight.dim() != 2)
     return refuse("its second factor is no constant matrix");
   const std::int64_t width = weight.size(context.node.get_int("transB", 0) != 0 ? 0 : 1);
-  if (context.has_input(6) && (!bias.defined() || (bias.numel() != width && bias.numel() != 1))) {
+  if (context.has_input(kGemmBias) &&
+      (!bias.defined() || (bias.numel() != width && bias.numel() != 1))) {
     return refuse("its bias is no constant of one number a column");
   }
   Node product = context.node;

@@ -28,7 +28,7 @@ class IntegerLinear {
   }
 
   void operator()(Call& call) {
-    const at::Tensor& given = call.in(0);
+    const at::Tensor& given = call.in(LayerNode::kX);
     if (given.dim() < 1 || given.size(-1) != depth_ || given.scalar_type() != source_.type) {
       fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} columns",
            c10::toString(given.scalar_type()), to_string(given.sizes().vec()), depth_);
@@ -37,7 +37,7 @@ class IntegerLinear {
     Ints shape = src.sizes().vec();
     shape.back() = width_;
     at::Tensor dst = integer_destination(call, tail_, shape, at::MemoryFormat::Contiguous);
-    multiply(src, call.in(9), dst);
+    multiply(src, call.in(LayerNode::kResidual), dst);
     call.set(0, tail_.out ? dst : dst.to(tail_.real));
   }
 
@@ -102,7 +102,7 @@ class TiledLinear {
         columns_(pack_matrix(weights, transposed)) {}
 
   void operator()(Call& call) const {
-    const at::Tensor& given = call.in(0);
+    const at::Tensor& given = call.in(LayerNode::kX);
     const std::int64_t depth = columns_.form().length;
     if (given.dim() < 1 || given.size(-1) != depth || given.scalar_type() != source_.type) {
       fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} columns",
@@ -113,11 +113,11 @@ class TiledLinear {
     shape.back() = columns_.columns();
     at::Tensor residual;
     if (numbers_.finish.add != AddBytes::None) {
-      if (call.in(9).sizes() != shape) {
+      if (call.in(LayerNode::kResidual).sizes() != shape) {
         fail(ErrorKind::BadData, "the residual has shape {}, but the result {}",
-             to_string(call.in(9).sizes().vec()), to_string(shape));
+             to_string(call.in(LayerNode::kResidual).sizes().vec()), to_string(shape));
       }
-      residual = call.in(9).contiguous();
+      residual = call.in(LayerNode::kResidual).contiguous();
     }
     const at::Tensor dst = new_tensor(shape, type_, at::MemoryFormat::Contiguous);
     multiply(src, residual, dst);
@@ -159,13 +159,14 @@ class IntegerBatched {
       : left_(left), right_(right), tail_(std::move(tail)) {}
 
   void operator()(Call& call) {
-    const std::int64_t rank = std::max(call.in(0).dim(), call.in(3).dim());
-    if (std::min(call.in(0).dim(), call.in(3).dim()) < 2 || rank > kMaxRank) {
+    const std::int64_t rank = std::max(call.in(LayerNode::kX).dim(), call.in(LayerNode::kW).dim());
+    if (std::min(call.in(LayerNode::kX).dim(), call.in(LayerNode::kW).dim()) < 2 ||
+        rank > kMaxRank) {
       fail(ErrorKind::Unsupported, "integer products need operands of 2 to {} axes", kMaxRank);
     }
-    const at::Tensor left = dense(call.in(0), rank);
+    const at::Tensor left = dense(call.in(LayerNode::kX), rank);
     // oneDNN's second factor is signed.
-    const at::Tensor bytes = dense(call.in(3), rank);
+    const at::Tensor bytes = dense(call.in(LayerNode::kW), rank);
     const at::Tensor right =
         right_.type == at::kByte ? at::bitwise_xor(bytes, 0x80).view(at::kChar) : bytes;
     const Ints shape = product_shape(left, right);
@@ -247,12 +248,13 @@ class IntegerBatched {
 };
 
 std::optional<Kernel> make_batched(const OpContext& context, const ByteGrid& source) {
-  if (context.has_input(8) || context.has_input(9) || context.input_rank(0) < 2 ||
-      context.input_rank(3) < 2) {
+  if (context.has_input(LayerNode::kBias) || context.has_input(LayerNode::kResidual) ||
+      context.input_rank(LayerNode::kX) < 2 || context.input_rank(LayerNode::kW) < 2) {
     return std::nullopt;
   }
   auto tail = take_tail(context, source);
-  const auto right = take_grid(context, 4, 5, context.input_dtype(3));
+  const auto right =
+      take_grid(context, LayerNode::kWScale, LayerNode::kWZero, context.input_dtype(LayerNode::kW));
   if (!tail || !right) return std::nullopt;
   auto kernel = std::make_shared<IntegerBatched>(source, *right, std::move(*tail));
   return Kernel([kernel](Call& call) { (*kernel)(call); });
@@ -273,17 +275,19 @@ RowsFunction make_integer_rows(const ByteGrid& source, const IntegerTail& tail,
 
 std::optional<Kernel> make_integer_matmul(const OpContext& context) {
   if (!context.fast || !context.byte_products) return std::nullopt;
-  if (context.has_input(8) && !context.constant(8).defined()) return std::nullopt;
-  const auto source = take_grid(context, 1, 2, context.input_dtype(0));
+  if (context.has_input(LayerNode::kBias) && !context.constant(LayerNode::kBias).defined())
+    return std::nullopt;
+  const auto source =
+      take_grid(context, LayerNode::kXScale, LayerNode::kXZero, context.input_dtype(LayerNode::kX));
   if (!source) return std::nullopt;
-  const at::Tensor weight = context.constant(3);
+  const at::Tensor weight = context.constant(LayerNode::kW);
   if (!weight.defined()) return make_batched(context, *source);
   if (weight.dim() != 2 || weight.numel() == 0) return std::nullopt;
   const bool transposed = context.node.get_int("transB", 0) != 0;
   auto tail = take_tail(context, *source);
-  const auto weights = take_weights(context, 3, 5, transposed ? 0 : 1);
+  const auto weights = take_weights(context, LayerNode::kW, LayerNode::kWZero, transposed ? 0 : 1);
   if (!tail || !weights) return std::nullopt;
-  const at::Tensor bias = context.take_constant(8);
+  const at::Tensor bias = context.take_constant(LayerNode::kBias);
   if (auto numbers = layer_numbers(*source, *tail, *weights, bias)) {
     auto own = std::make_shared<TiledLinear>(*source, *tail, weights->data, transposed,
                                              std::move(*numbers));

@@ -19,8 +19,10 @@ struct Grids {
 };
 
 std::optional<Grids> take_grids(const OpContext& context) {
-  const auto in = take_grid(context, 1, 2, context.input_dtype(0));
-  const auto out = take_grid(context, 3, 4, context.input_dtype(0));
+  const auto in =
+      take_grid(context, UnaryNode::kXScale, UnaryNode::kXZero, context.input_dtype(UnaryNode::kX));
+  const auto out = take_grid(context, UnaryNode::kOutScale, UnaryNode::kOutZero,
+                             context.input_dtype(UnaryNode::kX));
   if (!in || !out) return std::nullopt;
   return Grids{.in = *in, .out = *out};
 }
@@ -72,10 +74,13 @@ at::Tensor average_channels(const at::Tensor& x, const ByteGrid& in,
 }
 
 Kernel make_global_average(const OpContext& context) {
-  const auto in = take_grid(context, 1, 2, context.input_dtype(0));
-  const auto out = context.has_input(3) ? take_grid(context, 3, 4, context.input_dtype(0))
-                                        : std::optional<ByteGrid>();
-  if (!in || (context.has_input(3) && !out)) {
+  const auto in =
+      take_grid(context, UnaryNode::kXScale, UnaryNode::kXZero, context.input_dtype(UnaryNode::kX));
+  const auto out = context.has_input(UnaryNode::kOutScale)
+                       ? take_grid(context, UnaryNode::kOutScale, UnaryNode::kOutZero,
+                                   context.input_dtype(UnaryNode::kX))
+                       : std::optional<ByteGrid>();
+  if (!in || (context.has_input(UnaryNode::kOutScale) && !out)) {
     return refuse("its scales and zero points must be constants, one each");
   }
   if (context.node.get_int("channels_last", 0) != 0)

@@ -15,15 +15,6 @@ namespace {
 
 using dnnl::algorithm;
 
-constexpr std::size_t kWeightScale = 4;
-constexpr std::size_t kOutScale = 6;
-constexpr std::size_t kOutZero = 7;
-constexpr std::size_t kResidual = 9;
-constexpr std::size_t kResidualScale = 10;
-constexpr std::size_t kResidualZero = 11;
-constexpr std::size_t kMiddleScale = 12;
-constexpr std::size_t kMiddleZero = 13;
-
 /// Whether saturation alone clips as the activation does.
 bool saturates_alike(const Fusion& fusion, const ByteGrid& out) {
   if (fusion.activation == "relu") return out.zero == out.least();
@@ -80,10 +71,10 @@ bool works_in_steps(const Fusion& fusion) {
 
 std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source) {
   IntegerTail tail;
-  const at::Tensor scales = context.constant(kWeightScale);
+  const at::Tensor scales = context.constant(LayerNode::kWScale);
   if (!scales.defined() || scales.dim() > 1) return std::nullopt;
-  if (context.has_input(kOutScale)) {
-    tail.out = take_grid(context, kOutScale, kOutZero);
+  if (context.has_input(LayerNode::kOutScale)) {
+    tail.out = take_grid(context, LayerNode::kOutScale, LayerNode::kOutZero);
     if (!tail.out) return std::nullopt;
   } else {
     const auto to = static_cast<DType>(context.node.get_int("to", 1));
@@ -91,22 +82,18 @@ std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& s
                 : to == DType::BFloat16 ? at::kBFloat16
                                         : at::kFloat;
   }
-  if (context.has_input(kResidual)) {
-    tail.residual = take_grid(context, kResidualScale, kResidualZero);
+  if (context.has_input(LayerNode::kResidual)) {
+    tail.residual = take_grid(context, LayerNode::kResidualScale, LayerNode::kResidualZero);
     if (!tail.residual) return std::nullopt;
   }
-  if (context.has_input(kMiddleScale)) {
-    tail.middle = take_grid(context, kMiddleScale, kMiddleZero);
+  if (context.has_input(LayerNode::kMiddleScale)) {
+    tail.middle = take_grid(context, LayerNode::kMiddleScale, LayerNode::kMiddleZero);
     if (!tail.middle || !tail.out || !tail.residual) return std::nullopt;
     tail.residual_first = context.node.get_int("residual_first", 0) != 0;
-    tail.sum.activation = context.node.get_string("sum_activation", "");
-    tail.sum.alpha = context.node.get_float("sum_activation_alpha", 0);
-    tail.sum.beta = context.node.get_float("sum_activation_beta", 0);
+    tail.sum = Fusion::activation_of(context.node, "sum_");
   }
-  tail.fusion.activation = context.node.get_string("activation", "");
-  tail.fusion.alpha = context.node.get_float("activation_alpha", 0);
-  tail.fusion.beta = context.node.get_float("activation_beta", 0);
-  const at::Tensor wide = context.take_constant(kWeightScale).to(at::kFloat).contiguous();
+  tail.fusion = Fusion::activation_of(context.node);
+  const at::Tensor wide = context.take_constant(LayerNode::kWScale).to(at::kFloat).contiguous();
   for (std::int64_t i = 0; i < wide.numel(); ++i) {
     tail.sum_scales.push_back(wide.data_ptr<float>()[i] * source.scale);
   }
@@ -220,12 +207,13 @@ at::Tensor sums_bias(const at::Tensor& bias, const std::vector<float>& sum_scale
 at::Tensor integer_destination(Call& call, const IntegerTail& tail, at::IntArrayRef shape,
                                at::MemoryFormat format) {
   if (!tail.residual) return new_tensor(shape, tail.type(), format);
-  const at::Tensor& residual = call.in(kResidual);
+  const at::Tensor& residual = call.in(LayerNode::kResidual);
   if (residual.sizes() != shape) {
     fail(ErrorKind::BadData, "the residual has shape {}, but the result {}",
          to_string(residual.sizes().vec()), to_string(shape.vec()));
   }
-  if (call.dies(kResidual) && residual.is_contiguous(format)) return residual.view(tail.type());
+  if (call.dies(LayerNode::kResidual) && residual.is_contiguous(format))
+    return residual.view(tail.type());
   at::Tensor copy = new_tensor(shape, residual.scalar_type(), format);
   copy.copy_(residual);
   return copy.view(tail.type());

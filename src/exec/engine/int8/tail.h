@@ -22,8 +22,7 @@ struct IntegerTail {
   at::ScalarType type() const { return out ? out->type : at::kFloat; }
 };
 
-/// The tail of a node with the inputs of QLinearConv (see passes/integer.h); nothing when a scale
-/// is not a constant. Takes the constants.
+/// The tail of a LayerNode; nothing when a scale is not a constant. Takes the constants.
 std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source);
 /// The tail without what follows its first rounding.
 IntegerTail until_middle(IntegerTail tail);

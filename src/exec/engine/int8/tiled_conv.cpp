@@ -211,8 +211,8 @@ class TiledConv {
                static_cast<std::uint8_t>(source.zero)) {}
 
   void operator()(Call& call) const {
-    const at::Tensor& given = call.in(0);
-    const at::Tensor dst = convolve(to_2d(given), to_2d(call.in(9)));
+    const at::Tensor& given = call.in(LayerNode::kX);
+    const at::Tensor dst = convolve(to_2d(given), to_2d(call.in(LayerNode::kResidual)));
     call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
   }
 

@@ -52,9 +52,10 @@ std::shared_ptr<const quant::PackedRows> pack(const OpContext& context, const at
   const std::int64_t rows = integers.size(0);
   quant::RowGrids grids;
   grids.group = block > 0 ? block : std::max<std::int64_t>(1, integers.numel() / rows);
-  grids.scales = per_row<float>(context.take_constant(2), rows, axis);
-  if (context.has_input(3)) {
-    grids.zero_points = per_row<std::int32_t>(context.take_constant(3), rows, axis);
+  grids.scales = per_row<float>(context.take_constant(OnTheFlyNode::kScale), rows, axis);
+  if (context.has_input(OnTheFlyNode::kZero)) {
+    grids.zero_points =
+        per_row<std::int32_t>(context.take_constant(OnTheFlyNode::kZero), rows, axis);
   }
   const std::int64_t groups = (integers.numel() / rows + grids.group - 1) / grids.group;
   const auto num_grids = static_cast<std::size_t>(rows * groups);
@@ -63,7 +64,7 @@ std::shared_ptr<const quant::PackedRows> pack(const OpContext& context, const at
     return nullptr;
   }
   const auto packed = pack_rows(integers, std::move(grids));
-  release_pages(context.graph.constant(context.node.input(1))->bytes());
+  release_pages(context.graph.constant(context.node.input(OnTheFlyNode::kWeight))->bytes());
   return packed;
 }
 
@@ -95,7 +96,7 @@ class TiledProduct {
   TiledProduct(const OpContext& context, std::shared_ptr<const quant::PackedRows> weight)
       : weight_(std::move(weight)),
         is_conv_(context.node.get_string("product", "") == "convolution") {
-    shape_ = context.graph.constant(context.node.input(1))->shape();
+    shape_ = context.graph.constant(context.node.input(OnTheFlyNode::kWeight))->shape();
     out_axis_ = context.node.get_int("out_axis", -1);
     alpha_ = context.node.get_float("alpha", 1.0F);
     beta_ = context.node.get_float("beta", 1.0F);
@@ -110,12 +111,12 @@ class TiledProduct {
     std::vector<at::Tensor> parts;
     for (std::int64_t begin = 0; begin < weight_->rows(); begin += tile_) {
       const std::int64_t end = std::min(weight_->rows(), begin + tile_);
-      const std::vector<at::Tensor> inputs = {call.in(0), tile(begin, end)};
+      const std::vector<at::Tensor> inputs = {call.in(OnTheFlyNode::kOperand), tile(begin, end)};
       parts.push_back(program_->run(inputs)[0]);
     }
     at::Tensor out = parts.size() == 1 ? parts[0] : at::cat(parts, out_axis_);
     if (alpha_ != 1.0F) out = out * alpha_;
-    if (call.has(4)) out = out + added(call.in(4), out.dim());
+    if (call.has(OnTheFlyNode::kAdded)) out = out + added(call.in(OnTheFlyNode::kAdded), out.dim());
     call.set(0, out);
   }
 
@@ -163,18 +164,21 @@ at::Tensor look_up(const quant::PackedRows& table, const Ints& shape, const at::
 }
 
 Kernel make_on_the_fly(const OpContext& context) {
-  at::Tensor integers = context.take_constant(1);
+  at::Tensor integers = context.take_constant(OnTheFlyNode::kWeight);
   if (!integers.defined() || integers.numel() == 0) return refuse("its weight must be a constant");
   const Ints shape = integers.sizes().vec();
-  const bool fits = (integers.scalar_type() == at::kChar || integers.scalar_type() == at::kShort) &&
-                    integers.dim() > 0 && context.constant(2).defined() &&
-                    (!context.has_input(3) || context.constant(3).defined());
+  const bool fits =
+      (integers.scalar_type() == at::kChar || integers.scalar_type() == at::kShort) &&
+      integers.dim() > 0 && context.constant(OnTheFlyNode::kScale).defined() &&
+      (!context.has_input(OnTheFlyNode::kZero) || context.constant(OnTheFlyNode::kZero).defined());
   const auto weight = fits ? pack(context, integers) : nullptr;
   if (!weight) return refuse("its grids do not fit its weight");
   integers.reset();
   release_freed();
   if (context.node.get_string("product", "") == "table") {
-    return [weight, shape](Call& call) { call.set(0, look_up(*weight, shape, call.in(0))); };
+    return [weight, shape](Call& call) {
+      call.set(0, look_up(*weight, shape, call.in(OnTheFlyNode::kOperand)));
+    };
   }
   if (context.node.get<GraphBox>("body") == nullptr) return refuse("it has no body");
   auto product = std::make_shared<TiledProduct>(context, weight);

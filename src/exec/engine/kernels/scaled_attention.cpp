@@ -31,10 +31,10 @@ bool is_batch_of_heads(const at::Tensor& x) {
 
 /// Queries [B, H, S, D], turned keys [B, H, D, T], values [B, H, T, E]; a mask that broadcasts.
 bool fits(const Call& call) {
-  const at::Tensor& query = call.in(0);
-  const at::Tensor& key = call.in(1);
-  const at::Tensor& value = call.in(2);
-  const at::Tensor& mask = call.in(3);
+  const at::Tensor& query = call.in(AttentionNode::kQueries);
+  const at::Tensor& key = call.in(AttentionNode::kKeys);
+  const at::Tensor& value = call.in(AttentionNode::kValues);
+  const at::Tensor& mask = call.in(AttentionNode::kMask);
   if (!can_attend() || !is_batch_of_heads(query) || !is_batch_of_heads(key) ||
       !is_batch_of_heads(value) || query.size(3) != key.size(2) || key.size(3) != value.size(2)) {
     return false;
@@ -52,17 +52,18 @@ bool fits(const Call& call) {
 class Work {
  public:
   Work(const Call& call, float scale)
-      : queries_(call.in(0)),
-        keys_(call.in(1).transpose(2, 3)),
-        values_(call.in(2)),
+      : queries_(call.in(AttentionNode::kQueries)),
+        keys_(call.in(AttentionNode::kKeys).transpose(2, 3)),
+        values_(call.in(AttentionNode::kValues)),
         shape_{.keys = keys_.tensor.size(2),
                .depth = keys_.tensor.size(3),
                .width = values_.tensor.size(3)},
         rows_(queries_.tensor.size(2)),
         heads_(queries_.tensor.size(1)),
         scale_(scale),
-        masked_(call.has(3)),
-        masks_(call.in(3), {queries_.tensor.size(0), heads_, rows_, shape_.keys}),
+        masked_(call.has(AttentionNode::kMask)),
+        masks_(call.in(AttentionNode::kMask),
+               {queries_.tensor.size(0), heads_, rows_, shape_.keys}),
         dst_(at::empty({queries_.tensor.size(0), rows_, heads_, shape_.width}, at::kFloat)) {}
 
   /// Results lie as the next Transpose wants them: [B, S, H, E].
@@ -146,8 +147,11 @@ Kernel make_scaled_attention(const OpContext& context) {
     const auto product = [&](const at::Tensor& a, const at::Tensor& b) {
       return in_team() ? at::matmul(a, b) : multiply(a, b);
     };
-    const at::Tensor scores = product(call.in(0), call.in(1));
-    set_with_range(call, 1, product(scaled_softmax(scores, scale, call.in(3)), call.in(2)));
+    const at::Tensor scores =
+        product(call.in(AttentionNode::kQueries), call.in(AttentionNode::kKeys));
+    set_with_range(call, 1,
+                   product(scaled_softmax(scores, scale, call.in(AttentionNode::kMask)),
+                           call.in(AttentionNode::kValues)));
   };
   kernel.shares = can_attend();
   return kernel;

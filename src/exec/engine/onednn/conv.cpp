@@ -45,7 +45,7 @@ class FastConv {
   }
 
   void operator()(Call& call) {
-    const at::Tensor& given = call.in(0);
+    const at::Tensor& given = call.in(FloatLayerNode::kX);
     const at::Tensor src = lines_ ? given : to_nhwc(to_2d(given));
     check(src);
     const Ints shape = convolved_shape(attributes_.window, src.sizes(), weight_shape_);
@@ -85,7 +85,7 @@ class FastConv {
     point(plan.dst, dst);
     at::Tensor residual;
     if (plan.residual) {
-      residual = to_nhwc(to_2d(call.in(3)));
+      residual = to_nhwc(to_2d(call.in(FloatLayerNode::kResidual)));
       point(plan.residual, residual);
     }
     plan.execute();
@@ -142,21 +142,25 @@ bool is_plain_float(DType dtype) {
 std::optional<Kernel> make_fast_conv(const OpContext& context) {
   std::string refusal;
   const auto attributes = conv_attributes(context, 1, refusal);
-  const bool fits = attributes && attributes->rank <= 2 && is_plain_float(context.input_dtype(1)) &&
-                    context.constant(1).defined() && context.constant(1).numel() > 0 &&
-                    (!context.has_input(2) || context.constant(2).defined());
+  const bool fits = attributes && attributes->rank <= 2 &&
+                    is_plain_float(context.input_dtype(FloatLayerNode::kW)) &&
+                    context.constant(FloatLayerNode::kW).defined() &&
+                    context.constant(FloatLayerNode::kW).numel() > 0 &&
+                    (!context.has_input(FloatLayerNode::kBias) ||
+                     context.constant(FloatLayerNode::kBias).defined());
   if (!fits) return std::nullopt;
-  const at::Tensor weight = context.take_constant(1);
+  const at::Tensor weight = context.take_constant(FloatLayerNode::kW);
   const bool shape_fits = weight.dim() == static_cast<std::int64_t>(attributes->rank) + 2 &&
                           weight.size(0) % attributes->groups == 0;
   if (!shape_fits)
     return Kernel(refuse("its weights of shape {} do not fit its attributes",
                          to_string(weight.sizes().vec())));
   auto conv = std::make_shared<FastConv>(*attributes, Fusion::of(context.node), weight,
-                                         context.take_constant(2));
+                                         context.take_constant(FloatLayerNode::kBias));
   Kernel kernel([conv](Call& call) { (*conv)(call); });
-  const bool by_lines =
-      context.among_bytes && context.input_dtype(0) == DType::Float32 && conv->take_lines(weight);
+  const bool by_lines = context.among_bytes &&
+                        context.input_dtype(FloatLayerNode::kX) == DType::Float32 &&
+                        conv->take_lines(weight);
   return by_lines ? sharing(std::move(kernel)) : kernel;
 }
 

@@ -30,7 +30,7 @@ class FastConvTranspose {
   }
 
   void operator()(Call& call) {
-    const at::Tensor src = to_nhwc(call.in(0));
+    const at::Tensor src = to_nhwc(call.in(FloatLayerNode::kX));
     if (src.dim() != 4 || src.size(1) != weight_shape_[1]) {
       fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
            to_string(src.sizes().vec()), weight_shape_[1]);
@@ -158,7 +158,7 @@ template <typename Product>
 Kernel tiled_kernel(Product product, std::int64_t channels) {
   auto shared = std::make_shared<Product>(std::move(product));
   return Kernel([shared, channels](Call& call) {
-    const at::Tensor src = to_nhwc(call.in(0));
+    const at::Tensor src = to_nhwc(call.in(FloatLayerNode::kX));
     if (src.dim() != 4 || src.size(1) != channels) {
       fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
            to_string(src.sizes().vec()), channels);
@@ -173,27 +173,29 @@ std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
   std::string refusal;
   const auto attributes = conv_attributes(context, 1, refusal);
   const Node& node = context.node;
-  const at::Tensor weight = context.constant(1);
+  const at::Tensor weight = context.constant(FloatLayerNode::kW);
   const bool fits = attributes && attributes->rank == 2 && attributes->groups == 1 &&
                     attributes->window.auto_pad == "NOTSET" &&
                     node.get_ints("output_shape").empty() && weight.defined() &&
                     weight.dim() == 4 && weight.numel() > 0 && weight.scalar_type() == at::kFloat &&
-                    (!context.has_input(2) || context.constant(2).defined());
-  if (!fits || node.input(3) != kNoValue) return std::nullopt;
+                    (!context.has_input(FloatLayerNode::kBias) ||
+                     context.constant(FloatLayerNode::kBias).defined());
+  if (!fits || node.input(FloatLayerNode::kResidual) != kNoValue) return std::nullopt;
   const bool grows = std::ranges::any_of(attributes->window.pads, [](auto pad) { return pad < 0; });
   if (grows) return std::nullopt;
   Ints extra = node.get_ints("output_padding");
   extra.resize(2, 0);
   if (is_tiled(attributes->window, extra, weight)) {
     const Fusion fusion = Fusion::of(node);
-    const at::Tensor bias = context.take_constant(2);
-    context.take_constant(1);
+    const at::Tensor bias = context.take_constant(FloatLayerNode::kBias);
+    context.take_constant(FloatLayerNode::kW);
     auto lines = context.among_bytes ? LineConvTranspose::make(fusion, weight, bias) : std::nullopt;
     if (lines) return tiled_kernel(std::move(*lines), weight.size(0));
     return tiled_kernel(TiledConvTranspose(fusion, weight, bias), weight.size(0));
   }
-  auto kernel = std::make_shared<FastConvTranspose>(
-      *attributes, Fusion::of(node), extra, context.take_constant(1), context.take_constant(2));
+  auto kernel = std::make_shared<FastConvTranspose>(*attributes, Fusion::of(node), extra,
+                                                    context.take_constant(FloatLayerNode::kW),
+                                                    context.take_constant(FloatLayerNode::kBias));
   return Kernel([kernel](Call& call) { (*kernel)(call); });
 }
 

@@ -18,8 +18,11 @@ Kernel fused(const OpContext& context) {
 
 /// A product of two matrices plus the bias that fusion has given it.
 Kernel plain_matmul(const OpContext& context) {
-  if (!context.has_input(2)) return make_reference_matmul(context);
-  return [](Call& call) { call.set(0, at::matmul(call.in(0), call.in(1)) + call.in(2)); };
+  if (!context.has_input(FloatLayerNode::kBias)) return make_reference_matmul(context);
+  return [](Call& call) {
+    call.set(0, at::matmul(call.in(FloatLayerNode::kX), call.in(FloatLayerNode::kW)) +
+                    call.in(FloatLayerNode::kBias));
+  };
 }
 
 }  // namespace

@@ -67,12 +67,14 @@ const Row& row_of(const std::string& activation) {
 
 }  // namespace
 
+Fusion Fusion::activation_of(const Node& node, std::string_view prefix) {
+  FusedActivation given = FusedActivation::of(node, prefix);
+  return {.activation = std::move(given.name), .alpha = given.alpha, .beta = given.beta};
+}
+
 Fusion Fusion::of(const Node& node) {
-  Fusion result;
-  result.activation = node.get_string("activation", "");
-  result.alpha = node.get_float("activation_alpha", 0);
-  result.beta = node.get_float("activation_beta", 0);
-  if (node.input(3) != kNoValue) {
+  Fusion result = activation_of(node);
+  if (node.input(FloatLayerNode::kResidual) != kNoValue) {
     result.residual = node.get_string("residual", "before") == "after" ? Residual::AfterActivation
                                                                        : Residual::BeforeActivation;
   }
@@ -122,7 +124,7 @@ at::Tensor apply(const Fusion& fusion, at::Tensor result, const at::Tensor& resi
 Kernel with_tail(Kernel kernel, const Fusion& fusion) {
   if (fusion.empty() || !kernel.run) return kernel;
   return [run = std::move(kernel.run), fusion](Call& call) {
-    const at::Tensor residual = call.in(3);
+    const at::Tensor residual = call.in(FloatLayerNode::kResidual);
     run(call);
     call.set(0, apply(fusion, call.out(0), residual));
   };

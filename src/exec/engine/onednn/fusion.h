@@ -4,6 +4,7 @@
 
 #include "exec/engine/kernel.h"
 #include "exec/engine/onednn/onednn.h"
+#include "exec/fused.h"
 
 namespace quench::exec {
 
@@ -18,6 +19,8 @@ struct Fusion {
   Residual residual = Residual::None;
 
   static Fusion of(const Node& node);
+  /// Of a node whose residual is no FloatLayerNode's: the activation alone.
+  static Fusion activation_of(const Node& node, std::string_view prefix = "");
   bool empty() const { return activation.empty() && residual == Residual::None; }
 };
 
@@ -34,7 +37,7 @@ int residual_argument(const Fusion& fusion);
 
 /// The same tail by libtorch, for kernels that oneDNN does not run.
 at::Tensor apply(const Fusion& fusion, at::Tensor result, const at::Tensor& residual);
-/// A kernel followed by its node's tail; the residual is input 3.
+/// The kernel of a FloatLayerNode followed by its tail.
 Kernel with_tail(Kernel kernel, const Fusion& fusion);
 
 }  // namespace quench::exec

@@ -37,7 +37,7 @@ FastLinear::FastLinear(const at::Tensor& weight, const at::Tensor& bias, Fusion 
 }
 
 void FastLinear::operator()(Call& call) {
-  const at::Tensor& given = call.in(0);
+  const at::Tensor& given = call.in(FloatLayerNode::kX);
   if (given.dim() < 1 || given.size(-1) != depth_) {
     fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} in its last axis",
          to_string(given.sizes().vec()), depth_);
@@ -47,7 +47,7 @@ void FastLinear::operator()(Call& call) {
   shape.back() = width_;
   ResidualForm form = ResidualForm::Separate;
   const at::Tensor dst = destination(call, fusion_, at::MemoryFormat::Contiguous, shape, form);
-  multiply(src, dst, call.in(3), form);
+  multiply(src, dst, call.in(FloatLayerNode::kResidual), form);
   call.set(0, dst);
 }
 

@@ -20,7 +20,8 @@ class FastBatched {
   explicit FastBatched(Fusion fusion) : fusion_(std::move(fusion)) {}
 
   bool run(Call& call) {
-    at::Tensor dst = run(call.in(0), call.in(1), call.in(3));
+    at::Tensor dst = run(call.in(FloatLayerNode::kX), call.in(FloatLayerNode::kW),
+                         call.in(FloatLayerNode::kResidual));
     if (!dst.defined()) return false;
     call.set(0, std::move(dst));
     return true;
@@ -114,39 +115,46 @@ std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> make_batched_pro
 std::optional<Kernel> make_fast_matmul(const OpContext& context) {
   if (!computes_in_float(context, 1)) return std::nullopt;
   const Fusion fusion = Fusion::of(context.node);
-  const at::Tensor b = context.constant(1);
+  const at::Tensor b = context.constant(FloatLayerNode::kW);
   if (b.defined() && b.dim() == 2 && b.numel() > 0) {
-    at::Tensor bias = context.constant(2);
-    if (context.has_input(2) && !bias.defined()) return std::nullopt;
+    at::Tensor bias = context.constant(FloatLayerNode::kBias);
+    if (context.has_input(FloatLayerNode::kBias) && !bias.defined()) return std::nullopt;
     if (bias.defined())
-      bias = context.take_constant(2).to(at::kFloat).reshape(-1).expand({b.size(1)});
-    return linear(context.take_constant(1).to(at::kFloat).contiguous(), bias, fusion);
+      bias = context.take_constant(FloatLayerNode::kBias)
+                 .to(at::kFloat)
+                 .reshape(-1)
+                 .expand({b.size(1)});
+    return linear(context.take_constant(FloatLayerNode::kW).to(at::kFloat).contiguous(), bias,
+                  fusion);
   }
-  if (context.has_input(2)) return std::nullopt;
+  if (context.has_input(FloatLayerNode::kBias)) return std::nullopt;
   auto kernel = std::make_shared<FastBatched>(fusion);
   return Kernel([kernel, fusion](Call& call) {
     if (kernel->run(call)) return;
-    call.set(0, apply(fusion, at::matmul(call.in(0), call.in(1)), call.in(3)));
+    call.set(0, apply(fusion, at::matmul(call.in(FloatLayerNode::kX), call.in(FloatLayerNode::kW)),
+                      call.in(FloatLayerNode::kResidual)));
   });
 }
 
 std::optional<Kernel> make_fast_gemm(const OpContext& context) {
   const Node& node = context.node;
-  const bool fits = computes_in_float(context, 1) && context.constant(1).defined() &&
-                    context.constant(1).dim() == 2 && context.constant(1).numel() > 0 &&
-                    node.get_int("transA", 0) == 0;
+  const bool fits =
+      computes_in_float(context, 1) && context.constant(FloatLayerNode::kW).defined() &&
+      context.constant(FloatLayerNode::kW).dim() == 2 &&
+      context.constant(FloatLayerNode::kW).numel() > 0 && node.get_int("transA", 0) == 0;
   if (!fits) return std::nullopt;
   const bool transposed = node.get_int("transB", 0) != 0;
-  const std::int64_t width = context.constant(1).size(transposed ? 0 : 1);
+  const std::int64_t width = context.constant(FloatLayerNode::kW).size(transposed ? 0 : 1);
   at::Tensor bias;
-  if (context.has_input(2)) {
-    if (!context.constant(2).defined() || !fits_columns(context.constant(2), width)) {
+  if (context.has_input(FloatLayerNode::kBias)) {
+    if (!context.constant(FloatLayerNode::kBias).defined() ||
+        !fits_columns(context.constant(FloatLayerNode::kBias), width)) {
       return std::nullopt;
     }
-    bias = context.take_constant(2).to(at::kFloat).reshape(-1).expand({width});
+    bias = context.take_constant(FloatLayerNode::kBias).to(at::kFloat).reshape(-1).expand({width});
     bias = bias * node.get_float("beta", 1.0F);
   }
-  at::Tensor weight = context.take_constant(1).to(at::kFloat);
+  at::Tensor weight = context.take_constant(FloatLayerNode::kW).to(at::kFloat);
   const float alpha = node.get_float("alpha", 1.0F);
   if (alpha != 1.0F) weight = weight * alpha;
   return linear(transposed ? weight.t() : weight, bias, Fusion::of(node));

@@ -21,8 +21,8 @@ dnnl::memory PackedWeights::as(const dnnl::memory::desc& wanted) {
 at::Tensor destination(Call& call, const Fusion& fusion, at::MemoryFormat format,
                        at::IntArrayRef shape, ResidualForm& form) {
   form = ResidualForm::Separate;
-  if (fusion.residual != Residual::None && call.dies(3)) {
-    const at::Tensor& residual = call.in(3);
+  if (fusion.residual != Residual::None && call.dies(FloatLayerNode::kResidual)) {
+    const at::Tensor& residual = call.in(FloatLayerNode::kResidual);
     if (residual.is_contiguous(format) && residual.scalar_type() == at::kFloat &&
         residual.sizes() == shape) {
       form = ResidualForm::InDestination;
