@@ -76,10 +76,18 @@ void show(const CompareFlags& flags, const CompareResult& result) {
   if (!flags.common.json) {
     print_scores("output", result.outputs);
     print_scores("layer", result.layers);
+    if (result.padded + result.equalized > 0) {
+      print(grouped(result.padded) + " values were padded, " + grouped(result.equalized) +
+            " equalised: compared as in the float model\n");
+    }
     print(grouped(result.samples) + " samples\n");
     return;
   }
-  Json json = {{"a", flags.a}, {"b", flags.b}, {"samples", result.samples}};
+  Json json = {{"a", flags.a},
+               {"b", flags.b},
+               {"samples", result.samples},
+               {"padded", result.padded},
+               {"equalized", result.equalized}};
   json["outputs"] = Json::array();
   json["layers"] = Json::array();
   for (const OutputScores& row : result.outputs) json["outputs"].push_back(to_json(row));

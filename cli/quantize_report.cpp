@@ -23,6 +23,14 @@ std::string size_after(const QuantizeReport& report) {
   return text + " (" + fixed(share, 1) + " %)";
 }
 
+/// "17 convolutions, +4.9 % size".
+std::string padded_channels(const QuantizeReport& report) {
+  const std::int64_t without = std::max<std::int64_t>(report.bytes_after - report.padded_bytes, 1);
+  const double share =
+      100.0 * static_cast<double>(report.padded_bytes) / static_cast<double>(without);
+  return grouped(report.padded_layers) + " convolutions, +" + fixed(share, 1) + " % size";
+}
+
 /// Layers left in float, those with one type and reason counted together.
 void print_float_layers(const QuantizeReport& report) {
   std::map<std::pair<std::string, std::string>, std::int64_t> counts;
@@ -108,6 +116,8 @@ Json to_json(const QuantizeReport& report) {
                {"corrected_layers", report.corrected_layers},
                {"gptq_layers", report.gptq_layers},
                {"equalized_groups", report.equalized_groups},
+               {"padded_layers", report.padded_layers},
+               {"padded_bytes", report.padded_bytes},
                {"activation_observer", report.activation_observer},
                {"bytes_before", report.bytes_before},
                {"bytes_after", report.bytes_after},
@@ -170,6 +180,7 @@ void print_report(const QuantizeReport& report) {
     table.row({"groups of equalised channels",
                grouped(static_cast<std::int64_t>(report.equalized_groups))});
   }
+  if (report.padded_layers > 0) table.row({"padded channels", padded_channels(report)});
   if (!report.activation_observer.empty()) {
     table.row({"ranges of activations by", chosen_observer(report)});
   }

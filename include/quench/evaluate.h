@@ -68,6 +68,8 @@ struct CompareResult {
   std::int64_t samples = 0;
   std::vector<OutputScores> outputs;
   std::vector<OutputScores> layers;  ///< values that both models have under one name, in run order
+  std::int64_t padded = 0;           ///< layers whose padding was left out, as the file told
+  std::int64_t equalized = 0;        ///< layers whose equalisation was undone, as the file told
 };
 /// `path_b` is the reference that `path_a` is measured against.
 CompareResult compare(const std::string& path_a, const std::string& path_b,

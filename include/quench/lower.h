@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "quench/plan.h"
 
@@ -39,9 +41,15 @@ Model insert_qdq(const Model& model, const QuantPlan& plan, const QuantSolution&
 /// keeps its Q/DQ nodes.
 Model to_qoperator(const Model& qdq);
 
+/// What `pad_channels` did.
+struct PaddedChannels {
+  std::int64_t layers = 0;                     ///< depthwise convolutions
+  std::int64_t bytes = 0;                      ///< by which the constants grew
+  std::map<std::string, std::int64_t> values;  ///< by name: the channels that there were
+};
 /// Adds channels of zeros to depthwise convolutions and the layers around them, where these can
 /// take them, until there is a multiple of `multiple`. Nothing else that is computed changes.
-void pad_channels(Model& qdq, std::int64_t multiple);
+PaddedChannels pad_channels(Model& qdq, std::int64_t multiple);
 
 /// Raises the version of ONNX's own operators, rewriting every node whose meaning or form changes
 /// on the way. Throws Error(Unsupported) that names a node that cannot be lifted.

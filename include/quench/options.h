@@ -41,7 +41,8 @@ struct QuantizeOptions {
   BiasCorrection correction = BiasCorrection::Auto;
   Equalization equalization = Equalization::Auto;
   std::int64_t correction_samples = 16;
-  bool qoperator = false;                     ///< QLinearConv and its like instead of Q/DQ
+  bool pad_channels = true;  ///< depthwise convolutions, to what the target's kernels take at once
+  bool qoperator = false;    ///< QLinearConv and its like instead of Q/DQ
   std::map<std::string, Shape> input_shapes;  ///< set before anything else, by input
   std::int64_t min_quant_weight_size = 0;     ///< layers whose weight is not larger stay in float
   std::int64_t min_quant_weight_channel = 0;  ///< likewise convolutions, by output channels

@@ -46,6 +46,8 @@ struct QuantizeReport {
   std::size_t corrected_layers = 0;
   std::size_t gptq_layers = 0;                 ///< of full quantisation: weights rounded by GPTQ
   std::size_t equalized_groups = 0;            ///< sets of values whose channels were scaled
+  std::int64_t padded_layers = 0;              ///< depthwise convolutions with padded channels
+  std::int64_t padded_bytes = 0;               ///< that padding added to the file
   std::string activation_observer;             ///< where no rule names one; empty: rules do
   std::vector<ObserverTrial> observer_trials;  ///< what it was chosen from
   std::int64_t observer_samples = 0;           ///< that these were tried on

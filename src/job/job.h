@@ -4,6 +4,7 @@
 #pragma once
 
 #include "quench/files.h"
+#include "quench/lower.h"
 #include "tune/state.h"
 
 namespace quench::job {
@@ -68,6 +69,6 @@ QuantPlan make_final_plan(Model& model, const QuantConfig& config);
 /// Counts what the plan decided, and lists what stays in float.
 void note_decisions(const Model& model, const QuantPlan& plan, QuantizeReport& report);
 /// The static part of a model as it will be in the file: channels padded, operators of the form.
-Model as_written(const Model& quantized, const QuantizeOptions& options);
+Model as_written(const Model& quantized, const QuantizeOptions& options, PaddedChannels& padded);
 
 }  // namespace quench::job

@@ -17,9 +17,11 @@ bool needs_float_model(const Job& job) {
 
 }  // namespace
 
-Model as_written(const Model& quantized, const QuantizeOptions& options) {
+Model as_written(const Model& quantized, const QuantizeOptions& options, PaddedChannels& padded) {
   Model written = quantized;
-  pad_channels(written, find_target(options.config.target).depthwise_channels);
+  if (options.pad_channels) {
+    padded = pad_channels(written, find_target(options.config.target).depthwise_channels);
+  }
   return options.qoperator ? to_qoperator(written) : written;
 }
 
@@ -34,7 +36,18 @@ void lower(Job& job) {
   }
   note_origin(model, job.options, job.origin);  // replaces every note: others come after it
   lower_stored_weights(job, model);
-  job.written = job.is_full() ? as_written(model, job.options) : model;
+  if (job.is_full()) {
+    PaddedChannels padded;
+    job.written = as_written(model, job.options, padded);
+    job.report.padded_layers = padded.layers;
+    job.report.padded_bytes = padded.bytes;
+    job.channels.padded = std::move(padded.values);
+    if (job.options.store_settings) {
+      note_channels(job.written, job.channels, job.original.graph);
+    }
+  } else {
+    job.written = model;
+  }
   job.quantized = std::move(model);
 }
 

@@ -6,6 +6,7 @@
 #include "calibrate/collect.h"
 #include "calibrate/tally.h"
 #include "job/job.h"
+#include "tune/channel_notes.h"
 
 namespace quench {
 namespace {
@@ -87,7 +88,11 @@ Model PTQ::convert(const ObservedModel& observed) const {
       calibrate::solve(observed.model(), observed.plan(), statistics, config_.custom_observers);
   QuantizeOptions options;
   options.config.target = config_.target;
-  return job::as_written(insert_qdq(observed.model(), observed.plan(), solution), options);
+  PaddedChannels padded;
+  Model result = job::as_written(insert_qdq(observed.model(), observed.plan(), solution), options,
+                                 padded);
+  note_channels(result, {.padded = std::move(padded.values), .scaled = {}}, observed.model().graph);
+  return result;
 }
 
 }  // namespace quench

@@ -22,18 +22,46 @@ passes::ChannelChoice padded(const passes::ChannelSets& sets, std::int64_t multi
   return result;
 }
 
+std::int64_t constant_bytes(const Graph& graph) {
+  std::int64_t sum = 0;
+  for (const Value& value : graph.values()) {
+    if (value.constant) sum += std::ssize(value.constant->bytes());
+  }
+  return sum;
+}
+
+/// The floats among the values of the sets, with the channels that they have now.
+std::map<std::string, std::int64_t> float_values(const Graph& graph,
+                                                 const passes::ChannelSets& sets,
+                                                 const passes::ChannelChoice& choice) {
+  std::map<std::string, std::int64_t> result;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const Value& value = graph[static_cast<ValueId>(i)];
+    if (!choice.contains(sets.set_of(static_cast<ValueId>(i))) || !value.type.shape) continue;
+    if (info(value.type.dtype).is_float) result[value.name] = (*value.type.shape)[1].value;
+  }
+  return result;
+}
+
 }  // namespace
 
-void pad_channels(Model& qdq, std::int64_t multiple) {
-  if (multiple <= 1) return;
+PaddedChannels pad_channels(Model& qdq, std::int64_t multiple) {
+  if (multiple <= 1) return {};
   infer_types(qdq);
   const passes::ChannelSets sets(qdq.graph);
   const passes::ChannelChoice choice = padded(sets, multiple);
-  if (choice.empty()) return;
+  if (choice.empty()) return {};
+  PaddedChannels result{.bytes = -constant_bytes(qdq.graph),
+                        .values = float_values(qdq.graph, sets, choice)};
+  for (const passes::ChannelLayer& layer : sets.layers()) {
+    if (layer.depthwise && choice.contains(layer.out_set)) ++result.layers;
+  }
   passes::select_channels(qdq.graph, sets, choice);
   compact(qdq.graph, {});
+  result.bytes += constant_bytes(qdq.graph);
   infer_types(qdq);
   verify(qdq);
+  return result;
 }
 
 }  // namespace quench

@@ -7,12 +7,12 @@
 namespace quench::passes {
 namespace {
 
-Node hard_sigmoid(ValueId x, const Node& in_place_of) {
+Node hard_sigmoid(ValueId x, const std::string& name, ValueId result) {
   Node node;
   node.op_type = "HardSigmoid";
-  node.name = in_place_of.name;
+  node.name = name;
   node.inputs = {x};
-  node.outputs = in_place_of.outputs;
+  node.outputs = {result};
   node.set("alpha", 1.0F / 6);
   node.set("beta", 0.5F);
   return node;
@@ -28,11 +28,13 @@ bool join_hard_sigmoid(Rewriter& rewriter, NodeId root) {
   if (!bounds || bounds->first != 0 || !near(bounds->second, 6)) return false;
   const ValueId x = match.plus(clip->input(0), 3);
   if (x == kNoValue) return false;
-  rewriter.replace(root, hard_sigmoid(x, rewriter.node(root)), match.taken());
+  const Node& quotient = rewriter.node(root);
+  rewriter.replace(root, hard_sigmoid(x, quotient.name, quotient.outputs[0]), match.taken());
   return true;
 }
 
-/// x * Clip(x + 3, 0, 6) / 6 as x * HardSigmoid(x): the gate takes the place of the Clip.
+/// x * Clip(x + 3, 0, 6) / 6 as x * HardSigmoid(x): the gate takes the place of the Clip. Its
+/// result is a sixth of the Clip's, so it gets a name of its own.
 bool join_hard_swish(Rewriter& rewriter, NodeId root, std::size_t first) {
   Matcher match(rewriter);
   const Product product = match.product_at(root);
@@ -44,14 +46,16 @@ bool join_hard_swish(Rewriter& rewriter, NodeId root, std::size_t first) {
     return false;
   }
   const NodeId clip = rewriter.maker(gate);
+  const Value& clipped = rewriter.graph()[gate];
+  const ValueId open = rewriter.add_value(clipped.name + "_gate", clipped.type);
   std::vector<NodeId> dead = match.taken();
   std::erase(dead, clip);
   Node product_node;
   product_node.op_type = "Mul";
   product_node.name = rewriter.node(root).name;
-  product_node.inputs = {x, gate};
+  product_node.inputs = {x, open};
   product_node.outputs = rewriter.node(root).outputs;
-  rewriter.replace(clip, hard_sigmoid(x, rewriter.node(clip)));
+  rewriter.replace(clip, hard_sigmoid(x, rewriter.node(clip).name, open));
   rewriter.replace(root, std::move(product_node), dead);
   return true;
 }

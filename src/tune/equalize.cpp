@@ -78,7 +78,10 @@ class Equalizer {
     Equalized result;
     for (const ScaleGroup& group : groups) {
       const Scales scales = choose(group);
-      if (!scales.empty() && apply(group, scales)) ++result.groups;
+      if (scales.empty() || !apply(group, scales)) continue;
+      ScaledValues& scaled = result.scaled.emplace_back();
+      for (const ValueId id : group.values) scaled.values.push_back(model_.graph[id].name);
+      scaled.scales = scales;
     }
     const bool by_channel = std::ranges::all_of(plan_.weights, [](const WeightPlan& each) {
       return each.input != 1 || each.spec.axis >= 0;

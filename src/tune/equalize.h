@@ -12,10 +12,16 @@
 
 namespace quench::tune {
 
+/// Values whose channels were divided by the same factors.
+struct ScaledValues {
+  std::vector<std::string> values;
+  std::vector<double> scales;  ///< by channel
+};
+
 /// What `equalize` did.
 struct Equalized {
-  std::size_t groups = 0;                ///< sets of values whose channels were scaled
-  std::size_t gates = 0;                 ///< that read one of those values
+  std::size_t gates = 0;  ///< that read one of those values
+  std::vector<ScaledValues> scaled;
   std::vector<std::string> float_nodes;  ///< nodes added that must stay in float
 };
 

@@ -7,6 +7,7 @@
 #include "evaluate/evaluator.h"
 #include "evaluate/samples.h"
 #include "quench/quantize.h"
+#include "tune/channel_notes.h"
 #include "tune/gptq.h"
 #include "tune/layer_means.h"
 #include "tune/weight_items.h"
@@ -31,6 +32,7 @@ struct State {
   QuantSolution solution;
   std::optional<Model> tuned;  ///< `model` with the weights and biases that are to be quantised
   std::vector<std::optional<InputMoments>> moments;  ///< by `stored`: round these by GPTQ
+  ChannelNotes channels;  ///< what the written file says was done to them
   QuantizeReport report;
 
   const Model& to_quantize() const { return tuned ? *tuned : model; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the small models that the tests of the program use into a folder.
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <numeric>
@@ -105,6 +106,39 @@ Model normalised() {
   graph.add_node("BatchNormalization", inputs, {"normal"}).name = "norm_node";
   graph.add_node("Relu", {graph.find("normal")}, {"y"}).name = "relu_node";
   add_output(model, graph.find("y"), {batch, {8, ""}, {6, ""}, {6, ""}});
+  return model;
+}
+
+/// A block of a mobile network whose 6 channels differ much in size: Conv, a hard-swish that is
+/// written out, a depthwise Conv, Relu, Conv.
+Model mobile() {
+  Model model = empty_model();
+  quench::Graph& graph = model.graph;
+  const quench::Dim batch{-1, "batch"};
+  const ValueId x = add_input(model, "x", {batch, {3, ""}, {8, ""}, {8, ""}});
+  const auto number = [&](const char* name, float value) {
+    return graph.add_constant(name, Tensor::of<float>({}, {value}));
+  };
+  Tensor filters = noise({6, 3, 1, 1}, 1, 2.0F);
+  Tensor readers = noise({4, 6, 1, 1}, 2, 1.0F);
+  auto made = filters.mutable_data<float>();
+  auto read = readers.mutable_data<float>();
+  for (std::size_t i = 0; i < made.size(); ++i) made[i] *= std::exp2(-static_cast<float>(i / 3));
+  for (std::size_t i = 0; i < read.size(); ++i) read[i] *= std::exp2(static_cast<float>(i % 6));
+  graph.add_node("Conv", {x, graph.add_constant("a_w", std::move(filters))}, {"a"}).name = "first";
+  graph.add_node("Add", {graph.find("a"), number("three", 3)}, {"shifted"}).name = "shift";
+  graph.add_node("Clip", {graph.find("shifted"), number("low", 0), number("six", 6)}, {"clipped"})
+      .name = "clip";
+  graph.add_node("Mul", {graph.find("a"), graph.find("clipped")}, {"product"}).name = "product";
+  graph.add_node("Div", {graph.find("product"), graph.find("six")}, {"swish"}).name = "swish_node";
+  const ValueId depthwise = graph.add_constant("d_w", noise({6, 1, 3, 3}, 3, 1.0F));
+  quench::Node& conv = graph.add_node("Conv", {graph.find("swish"), depthwise}, {"d"});
+  conv.name = "depthwise";
+  conv.set("group", std::int64_t{6});
+  graph.add_node("Relu", {graph.find("d")}, {"r"}).name = "relu";
+  const ValueId last = graph.add_constant("y_w", std::move(readers));
+  graph.add_node("Conv", {graph.find("r"), last}, {"y"}).name = "last";
+  add_output(model, graph.find("y"), {batch, {4, ""}, {6, ""}, {6, ""}});
   return model;
 }
 
@@ -264,6 +298,7 @@ void write_all(const std::string& dir) {
   quench::save(classifier({4, ""}, 0), dir + "/fixed.onnx");
   quench::save(classifier(open, 0, {-1, "h"}, {-1, "w"}), dir + "/sizes.onnx");
   quench::save(classifier({4, ""}, 0, {-1, "h"}, {-1, "w"}), dir + "/fixed_sizes.onnx");
+  quench::save(mobile(), dir + "/mobile.onnx");
   quench::save(normalised(), dir + "/norm.onnx");
   quench::save(residual(), dir + "/residual.onnx");
   quench::save(misdeclared(), dir + "/misdeclared.onnx");

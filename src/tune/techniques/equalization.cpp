@@ -53,8 +53,8 @@ void equalize_channels(State& state) {
   const bool asked = options.equalization == Equalization::Always;
   if (!asked && !per_tensor && !has_gates(state.model)) return;
   Model scaled = state.model;
-  const Equalized done = equalize(scaled, state.plan, trial_runs(state), state.context);
-  if (done.groups == 0) return;
+  Equalized done = equalize(scaled, state.plan, trial_runs(state), state.context);
+  if (done.scaled.empty()) return;
   if (!asked && !per_tensor && done.gates == 0) return;
   if (state.validation.sqnr(scaled) < kSameFloat) return;
   QuantConfig config = without_small_layers(scaled.graph, options);
@@ -66,7 +66,8 @@ void equalize_channels(State& state) {
   state.model = std::move(scaled);
   state.plan = std::move(plan);
   state.config = std::move(config);
-  state.report.equalized_groups = done.groups;
+  state.report.equalized_groups = done.scaled.size();
+  state.channels.scaled = std::move(done.scaled);
 }
 
 }  // namespace

@@ -65,7 +65,8 @@ TEST(JoinHardGates, HardSwishInItsForms) {
   by_clip.clip();
   by_clip.node("Mul", {"x", "c"}, {"m"});
   by_clip.node("Div", {"m", "six"}, {"y"});
-  EXPECT_EQ(by_clip.joined(), "HardSigmoid(x)->c Mul(x,c)->y");
+  EXPECT_EQ(by_clip.joined(), "HardSigmoid(x)->c_gate Mul(x,c_gate)->y")
+      << "a sixth of what 'c' was: another value, another name";
 
   Gates scaled_first;
   scaled_first.clip();

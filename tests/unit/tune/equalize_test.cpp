@@ -22,7 +22,7 @@ double gain(Uneven& network, std::size_t float_nodes, QuantConfig config = {}) {
   const std::vector<TensorMap> batches = {batch(0), batch(1), batch(2)};
   const tune::Equalized done =
       tune::equalize(network.model, make_plan(before, config), batches, {});
-  EXPECT_EQ(done.groups, 1U);
+  EXPECT_EQ(done.scaled.size(), 1U);
   EXPECT_EQ(done.float_nodes.size(), float_nodes);
   const std::vector<float> want = run(before, batch(3));
   const std::vector<float> got = run(network.model, batch(3));
@@ -78,7 +78,7 @@ TEST(Equalize, LeavesOutputsAlone) {
   network.finish("r");
   const QuantPlan plan = make_plan(network.model, {});
   const std::vector<TensorMap> batches = {batch()};
-  EXPECT_EQ(tune::equalize(network.model, plan, batches, {}).groups, 0U);
+  EXPECT_EQ(tune::equalize(network.model, plan, batches, {}).scaled.size(), 0U);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "evaluate/feeds.h"
 #include "evaluate/random_inputs.h"
 #include "evaluate/scoring.h"
+#include "tune/channel_notes.h"
 
 namespace quench {
 namespace {
@@ -40,20 +41,25 @@ std::vector<std::string> common_layers(const Graph& a, const Graph& b) {
 
 /// A model that can also hand out the layers.
 struct Side {
-  Side(const std::string& path) : model(load(path)) {}
+  Side(const std::string& path) : model(load(path)), channels(model, path) {}
   void open(const std::vector<std::string>& layers, const Context& context) {
     session.emplace(std::move(model), SessionOptions{.taps = layers}, context);
     wanted = names_of(session->outputs());
     wanted.insert(wanted.end(), layers.begin(), layers.end());
   }
   TensorMap run(const Feed& feed) { return session->run(feed.inputs, wanted); }
+  /// A layer's result as it was before channels were padded and equalised.
+  Tensor layer(const TensorMap& values, const std::string& name) const {
+    return channels.restored(name, values.at(name));
+  }
 
   Model model;
+  ChannelRestorer channels;
   std::optional<Session> session;
   std::vector<std::string> wanted;
 };
 
-/// Scores of the layers; one that turns out not to be comparable is left out, with a warning.
+/// Scores of the layers; those that turn out not to be comparable are left out, with a warning.
 class Layers {
  public:
   Layers(const std::vector<std::string>& names, const std::vector<std::string>& metrics) {
@@ -61,35 +67,47 @@ class Layers {
     usable_.assign(cards_.size(), true);
   }
 
-  void add(const Feed& feed, const TensorMap& a, const TensorMap& b, const Context& context) {
+  void add(const Feed& feed, const Side& a, const TensorMap& from_a, const Side& b,
+           const TensorMap& from_b) {
     for (std::size_t i = 0; i < cards_.size(); ++i) {
       if (!usable_[i]) continue;
       const std::string& name = cards_[i].output();
-      const Tensor& in_a = a.at(name);
-      const Tensor& in_b = b.at(name);
-      usable_[i] = info(in_a.dtype()).is_float && info(in_b.dtype()).is_float &&
-                   in_a.shape() == in_b.shape();
+      usable_[i] = info(from_a.at(name).dtype()).is_float && info(from_b.at(name).dtype()).is_float;
+      if (!usable_[i]) continue;
+      const Tensor in_a = a.layer(from_a, name);
+      const Tensor in_b = b.layer(from_b, name);
+      usable_[i] = in_a.shape() == in_b.shape();
       if (usable_[i]) {
         cards_[i].add(real_rows(in_a, feed.samples, feed.rows),
                       real_rows(in_b, feed.samples, feed.rows));
-      } else if (in_a.shape() != in_b.shape()) {
-        context.warn(format("compare: layer left out, its shapes differ name={} a={} b={}", name,
-                            to_string(in_a.shape()), to_string(in_b.shape())));
+      } else if (unlike_++ == 0) {
+        first_ =
+            format("name={} a={} b={}", name, to_string(in_a.shape()), to_string(in_b.shape()));
       }
     }
   }
 
-  std::vector<OutputScores> scores() const {
-    std::vector<OutputScores> result;
+  void warn(const Context& context) const {
+    if (unlike_ == 0) return;
+    context.warn(
+        format("compare: layers left out, their shapes differ count={} first {}", unlike_, first_));
+  }
+
+  void collect(const Side& a, const Side& b, CompareResult& result) const {
     for (std::size_t i = 0; i < cards_.size(); ++i) {
-      if (usable_[i]) result.push_back(cards_[i].scores());
+      if (!usable_[i]) continue;
+      result.layers.push_back(cards_[i].scores());
+      const std::string& name = cards_[i].output();
+      if (a.channels.is_padded(name) || b.channels.is_padded(name)) ++result.padded;
+      if (a.channels.is_scaled(name) || b.channels.is_scaled(name)) ++result.equalized;
     }
-    return result;
   }
 
  private:
   std::vector<ScoreCard> cards_;
   std::vector<bool> usable_;
+  std::size_t unlike_ = 0;
+  std::string first_;  ///< of those whose shapes differ
 };
 
 std::vector<std::string> choose_metrics(const EvaluateOptions& options) {
@@ -127,11 +145,12 @@ CompareResult compare(const std::string& path_a, const std::string& path_b,
       cards[i].add(real_rows(from_a.at(pairs[i].actual), feed->samples, feed->rows),
                    real_rows(from_b.at(pairs[i].expected), feed->samples, feed->rows));
     }
-    layers.add(*feed, from_a, from_b, context);
+    layers.add(*feed, a, from_a, b, from_b);
     result.samples += feed->samples;
   }
   for (const ScoreCard& card : cards) result.outputs.push_back(card.scores());
-  result.layers = layers.scores();
+  layers.warn(context);
+  layers.collect(a, b, result);
   return result;
 }
 
