@@ -23,7 +23,9 @@ struct LintFlags {
 
 int run(const LintFlags& flags) {
   Model model = load(flags.model);
-  infer_types(model);
+  ProgressBar bar;
+  const Context context = make_context(flags.common, bar);
+  for (const std::string& note : infer_types(model)) context.warn(note);
   const std::vector<LintLine> lines = lint(model, flags.target);
   const auto integers = std::ranges::count(lines, true, &LintLine::integer);
   if (flags.common.json) {

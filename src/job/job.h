@@ -66,8 +66,11 @@ Model prepare_for(Model model, QuantType type);
 void infer_and_warn(Model& model, const Context& context);
 /// The plan of a prepared model, which is lifted to the operator version that the plan needs.
 QuantPlan make_final_plan(Model& model, const QuantConfig& config);
-/// Counts what the plan decided, and lists what stays in float.
-void note_decisions(const Model& model, const QuantPlan& plan, QuantizeReport& report);
+/// Counts what runs on integers in the written model, as `lint` sees it, and lists what does not:
+/// with the reason of the plan of the `prepared` model, or that of `lint` where the plan meant it
+/// for integers.
+void note_decisions(const Model& prepared, const QuantPlan& plan, const Model& written,
+                    QuantizeReport& report);
 /// The static part of a model as it will be in the file: channels padded, operators of the form.
 Model as_written(const Model& quantized, const QuantizeOptions& options, PaddedChannels& padded);
 

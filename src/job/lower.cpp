@@ -42,6 +42,7 @@ void lower(Job& job) {
     job.report.padded_layers = padded.layers;
     job.report.padded_bytes = padded.bytes;
     job.channels.padded = std::move(padded.values);
+    note_decisions(job.model, job.plan, job.written, job.report);
     if (job.options.store_settings) {
       note_channels(job.written, job.channels, job.original.graph);
     }

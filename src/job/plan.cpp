@@ -10,6 +10,8 @@
 #include "job/job.h"
 #include "job/stored_weights.h"
 #include "plan/facts.h"
+#include "plan/qdq.h"
+#include "plan/target.h"
 #include "tune/small_layers.h"
 
 namespace quench::job {
@@ -98,16 +100,28 @@ void plan(Job& job) {
   open_samples(job);
 }
 
-void note_decisions(const Model& model, const QuantPlan& plan, QuantizeReport& report) {
+void note_decisions(const Model& prepared, const QuantPlan& plan, const Model& written,
+                    QuantizeReport& report) {
+  std::map<std::string, std::string> reasons;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const NodePlan& decision = plan.nodes[i];
-    if (decision.kind == NodePlan::Kind::Integer) ++report.integer_nodes;
-    if (decision.kind == NodePlan::Kind::PassThrough) ++report.pass_through_nodes;
-    if (decision.kind != NodePlan::Kind::Float) continue;
-    const Node& node = model.graph.nodes[i];
-    report.float_layers.push_back({.node = plan::key_of(model.graph, node),
-                                   .op_type = node.op_type,
-                                   .reason = decision.reason});
+    if (plan.nodes[i].kind != NodePlan::Kind::Float) continue;
+    reasons.emplace(plan::key_of(prepared.graph, prepared.graph.nodes[i]), plan.nodes[i].reason);
+  }
+  const TargetInfo& target = find_target(plan.target);
+  const std::vector<LintLine> lines = lint(written, plan.target);
+  auto line = lines.begin();
+  for (const Node& node : written.graph.nodes) {
+    if (plan::is_q(&node) || plan::is_dq(&node)) continue;
+    const LintLine& found = *line++;
+    const TargetOp* op = plan::find_op(target, node.op_type);
+    const bool moves = op != nullptr && op->kind == NodePlan::Kind::PassThrough;
+    if (found.integer) ++(moves ? report.pass_through_nodes : report.integer_nodes);
+    if (found.integer) continue;
+    const auto planned = reasons.find(found.node);
+    report.float_layers.push_back(
+        {.node = plan::key_of(written.graph, node),
+         .op_type = node.op_type,
+         .reason = planned == reasons.end() ? found.reason : planned->second});
   }
 }
 

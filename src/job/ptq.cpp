@@ -2,6 +2,8 @@
 // Full quantisation in steps: observe while the caller runs batches, then convert.
 #include "quench/ptq.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "calibrate/collect.h"
 #include "calibrate/tally.h"
@@ -66,9 +68,7 @@ ObservedModel PTQ::quantize(const Model& model, const FuseOptions& fuse) const {
   Model prepared = prepare_for_quantization(model, fuse);
   QuantPlan plan = job::make_final_plan(prepared, config_);
   calibrate::check_observers(plan, config_.custom_observers);
-  QuantizeReport decisions;
-  job::note_decisions(prepared, plan, decisions);
-  if (decisions.integer_nodes == 0) {
+  if (std::ranges::count(plan.nodes, NodePlan::Kind::Integer, &NodePlan::kind) == 0) {
     fail(ErrorKind::Unsupported, "no layer of the model can be quantised for target '{}'",
          config_.target);
   }

@@ -47,7 +47,6 @@ void solve(Job& job) {
 void calibrate_and_tune(Job& job) {
   start_validation(job);
   tune::apply(tune::Stage::Model, job);
-  note_decisions(job.model, job.plan, job.report);
   collect(job);
   if (job.is_full()) advise_on_data(job);
   solve(job);

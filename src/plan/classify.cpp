@@ -9,6 +9,13 @@
 namespace quench::plan {
 namespace {
 
+/// Why a node whose numbers are all constant stays as it is: indices and shapes may be computed.
+std::string refuse_constant(const Job& job, const Node& node) {
+  const bool whole = std::ranges::all_of(
+      node.inputs, [&](ValueId id) { return id == kNoValue || job.graph.constant(id) != nullptr; });
+  return whole ? "all it reads is constant" : "what it picks from is a constant, kept in float";
+}
+
 /// Inputs that must be float32 numbers which no Q/DQ of the model's own touches.
 std::string refuse_inputs(const Job& job, const Node& node) {
   const auto inputs = data_inputs(node);
@@ -26,7 +33,7 @@ std::string refuse_inputs(const Job& job, const Node& node) {
       return "it is quantised already";
     }
   }
-  return computed ? "" : "all it reads is constant";
+  return computed ? "" : refuse_constant(job, node);
 }
 
 /// A bias must be a constant with one number a channel, or one for all.
@@ -75,7 +82,7 @@ std::string refuse_mover(const Job& job, const Node& node) {
       node.get_string("coordinate_transformation_mode", "") == "tf_crop_and_resize") {
     return "it may bring in a number from outside";
   }
-  if (job.graph.constant(node.input(0)) != nullptr) return "all it reads is constant";
+  if (job.graph.constant(node.input(0)) != nullptr) return refuse_constant(job, node);
   return refuse_by_target(job, node);
 }
 

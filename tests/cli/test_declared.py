@@ -39,6 +39,9 @@ class Declared(CliTest):
         self.check_warnings(self.run_quench("eval", "misdeclared.onnx", "--data", "images.npy",
                                             "--labels", "labels.npy"))
 
+    def test_lint(self):
+        self.check_warnings(self.run_quench("lint", "misdeclared.onnx"))
+
     def test_a_loop_counts_in_the_shape_its_body_declares(self):
         write_npy(self.dir / "one.npy", "<f4", (1,), [0.5])
         result = self.run_quench("run", "counting.onnx", "--input", "x=one.npy", "-o", "counts")

@@ -124,7 +124,6 @@ QuantizeReport from_generator(const std::string& in, const std::string& out,
   const Model model = load(in);
   report.bytes_before = bytes_on_disk(in, model);
   ObservedModel observed = ptq.quantize(model);
-  job::note_decisions(observed.model(), observed.plan(), report);
   std::int64_t batches = 0;
   while (options.batch_nums == 0 || batches < options.batch_nums) {
     context.check_cancelled();
@@ -139,7 +138,9 @@ QuantizeReport from_generator(const std::string& in, const std::string& out,
   for (const auto& [name, statistic] : statistics) {
     report.calibration_samples = std::max(report.calibration_samples, statistic.samples);
   }
-  report.bytes_after = static_cast<std::int64_t>(save(ptq.convert(observed), out, {}, outputs));
+  const Model written = ptq.convert(observed);
+  job::note_decisions(observed.model(), observed.plan(), written, report);
+  report.bytes_after = static_cast<std::int64_t>(save(written, out, {}, outputs));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return report;
 }

@@ -90,6 +90,15 @@ TEST(Plan, OnnxRuntimesLastMaxPoolIsFasterInFloat) {
   EXPECT_NE(pool.reason.find("last convolution"), std::string::npos) << pool.reason;
 }
 
+TEST(Plan, SaysWhatIsConstantOfALookup) {
+  Network net;
+  net.input("ids", {{3}}, DType::Int64);
+  net.numbers("table", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  net.then("Gather", {"table", "ids"}, "rows").output("rows");
+  const QuantPlan plan = net.plan();
+  EXPECT_EQ(net.plan_of(plan, "rows").reason, "what it picks from is a constant, kept in float");
+}
+
 TEST(Plan, WhatJoinsNothingStaysFloat) {
   Network net;
   net.conv("x", "y").then("GlobalAveragePool", {"y"}, "pooled").then("Flatten", {"pooled"}, "out");
