@@ -67,6 +67,20 @@ std::string own_data_file(const std::string& path, const std::set<std::string>& 
   return is_free(name) ? "" : name;
 }
 
+std::string unshared_data_file(const std::string& path, const std::set<std::string>& locations) {
+  const std::string own = own_data_file(path, locations);
+  if (own.empty()) return own;
+  std::error_code unread;
+  std::error_code ignored;
+  const fs::path folder = fs::path(own).parent_path();
+  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, unread)) {
+    const std::string other = entry.path().string();
+    if (entry.path().extension() != ".onnx" || fs::equivalent(other, path, ignored)) continue;
+    if (is_named(own, other, data_locations(other))) return "";
+  }
+  return unread ? "" : own;
+}
+
 StagedPair::StagedPair(const std::string& path, const Write& write_data,
                        const WriteModel& write_model)
     : path_(path) {

@@ -64,5 +64,7 @@ class StagedPair final : public Staged {
 
 /// The data file that saving a model at `path` replaces; empty: none.
 std::string own_data_file(const std::string& path, const std::set<std::string>& locations);
+/// The same, unless another model in the folder names it too.
+std::string unshared_data_file(const std::string& path, const std::set<std::string>& locations);
 
 }  // namespace quench::onnx

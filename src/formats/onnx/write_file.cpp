@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a model, and its data file where weights are external.
 #include <array>
+#include <cstdio>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -70,6 +71,27 @@ std::unique_ptr<Staged> stage_pair(const Model& model, const std::string& path,
       });
 }
 
+/// A model that holds its weights. The data file of the model whose place it takes goes with that
+/// one.
+class StagedWhole final : public Staged {
+ public:
+  explicit StagedWhole(const std::string& path)
+      : model_(path), stale_(unshared_data_file(path, data_locations(path))) {}
+
+  AtomicFile& model() { return model_; }
+  const std::string& path() const noexcept override { return model_.path(); }
+  void finish() override { model_.finish(); }
+  std::uint64_t size() const noexcept override { return model_.size(); }
+  void commit() override {
+    model_.commit();
+    if (!stale_.empty()) std::remove(stale_.c_str());
+  }
+
+ private:
+  AtomicFile model_;
+  std::string stale_;
+};
+
 }  // namespace
 
 std::unique_ptr<Staged> stage_file(const Model& model, const std::string& path,
@@ -81,9 +103,9 @@ std::unique_ptr<Staged> stage_file(const Model& model, const std::string& path,
   if (too_large || !prepared.store.blocks().empty()) {
     return stage_pair(model, path, data, max_file_bytes);
   }
-  auto file = std::make_unique<AtomicFile>(path);
-  write_text(prepared.text, *file);
-  expect_same(model, read_file(file->temporary_path(), {.align = false}));
+  auto file = std::make_unique<StagedWhole>(path);
+  write_text(prepared.text, file->model());
+  expect_same(model, read_file(file->model().temporary_path(), {.align = false}));
   remove_leftovers(path + ".data", data_locations(path));
   return file;
 }

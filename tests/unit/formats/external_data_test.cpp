@@ -132,6 +132,26 @@ TEST_F(ExternalData, CanBeTakenInside) {
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"out.onnx"});
 }
 
+TEST_F(ExternalData, GoesWithTheModelThatNamedIt) {
+  const Model model = big_model(1000, ConstantForm::Raw);
+  const auto write = [&](const char* name, SaveOptions::Data data) {
+    save(model, folder_ / name, {.data = data});
+  };
+  using Names = std::vector<std::string>;
+  write("out.onnx", SaveOptions::Data::External);
+  write("out.onnx", SaveOptions::Data::Inside);
+  EXPECT_EQ(folder_.names(), Names{"out.onnx"});
+  // Another model may live by it, or it may be a file that the old model never named.
+  write("out.onnx", SaveOptions::Data::External);
+  fs::copy_file(folder_ / "out.onnx", folder_ / "copy.onnx");
+  write("out.onnx", SaveOptions::Data::Inside);
+  EXPECT_EQ(folder_.names(), (Names{"copy.onnx", "out.onnx", "out.onnx.data"}));
+  EXPECT_EQ(load(folder_ / "copy.onnx").graph.values().size(), model.graph.values().size());
+  fs::remove(folder_ / "copy.onnx");
+  write("out.onnx", SaveOptions::Data::Inside);
+  EXPECT_EQ(folder_.names(), (Names{"out.onnx", "out.onnx.data"}));
+}
+
 TEST_F(ExternalData, CanBePutOutside) {
   Model model = big_model(1000, ConstantForm::Raw);
   model.graph.add_constant("shape", Tensor::of<std::int64_t>({1}, {7}));
