@@ -132,7 +132,10 @@ RunValue describe(const std::string& name, const Tensor& tensor) {
   if (tensor.dtype() == DType::String) return value;
   double sum = 0;
   std::int64_t count = 0;
-  for (const float element : to_float(tensor)) {
+  // Results may be as large as memory: one of floats is read where it lies.
+  const bool is_float = tensor.dtype() == DType::Float32;
+  const std::vector<float> converted = is_float ? std::vector<float>() : to_float(tensor);
+  for (const float element : is_float ? tensor.data<float>() : std::span<const float>(converted)) {
     if (std::isnan(element)) continue;
     value.min = count == 0 ? element : std::min(value.min, static_cast<double>(element));
     value.max = count == 0 ? element : std::max(value.max, static_cast<double>(element));
@@ -218,10 +221,16 @@ std::vector<RunValue> run_model(const std::string& model_path, const RunOptions&
   const TensorMap results = session.run(feeds, wanted);
   std::vector<RunValue> values;
   for (const std::string& name : wanted) {
-    values.push_back(describe(name, results.at(name)));
-    if (dir.empty()) continue;
-    values.back().file = files.at(name);
-    outputs.add(data::stage_npy(for_numpy(results.at(name)), (dir / files.at(name)).string()));
+    const Tensor& result = results.at(name);
+    try {
+      values.push_back(describe(name, result));
+      if (dir.empty()) continue;
+      values.back().file = files.at(name);
+      outputs.add(data::stage_npy(for_numpy(result), (dir / files.at(name)).string()));
+    } catch (const std::bad_alloc&) {
+      fail(ErrorKind::Unsupported, "there is not enough memory for '{}' of shape {}", name,
+           to_string(result.shape()));
+    }
   }
   if (!dir.empty()) write_index(values, (dir / "index.json").string(), outputs);
   outputs.commit();

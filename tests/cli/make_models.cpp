@@ -142,6 +142,30 @@ Model mobile() {
   return model;
 }
 
+/// A constant of 8 GB.
+Model huge() {
+  Model model = empty_model();
+  quench::Graph& graph = model.graph;
+  const std::vector<std::int64_t> sides = {2048, 1048576};
+  const ValueId shape = graph.add_constant("sides", Tensor::of<std::int64_t>({2}, sides));
+  graph.add_node("ConstantOfShape", {shape}, {"y"}).name = "fill";
+  add_output(model, graph.find("y"), {{2048, ""}, {1048576, ""}});
+  return model;
+}
+
+/// A Range whose limit is a vector.
+Model bad_range() {
+  Model model = empty_model();
+  quench::Graph& graph = model.graph;
+  const auto number = [&](const char* name, float value) {
+    return graph.add_constant(name, Tensor::of<float>({}, {value}));
+  };
+  const ValueId x = add_input(model, "x", {{-1, "n"}});
+  graph.add_node("Range", {number("start", 0), x, number("delta", 1)}, {"y"}).name = "count";
+  add_output(model, graph.find("y"), {{-1, "m"}});
+  return model;
+}
+
 /// Two convolutions with names that break careless writers of CSV and HTML.
 Model hostile_names() {
   Model model = empty_model();
@@ -298,6 +322,8 @@ void write_all(const std::string& dir) {
   quench::save(classifier({4, ""}, 0), dir + "/fixed.onnx");
   quench::save(classifier(open, 0, {-1, "h"}, {-1, "w"}), dir + "/sizes.onnx");
   quench::save(classifier({4, ""}, 0, {-1, "h"}, {-1, "w"}), dir + "/fixed_sizes.onnx");
+  quench::save(huge(), dir + "/huge.onnx");
+  quench::save(bad_range(), dir + "/range.onnx");
   quench::save(mobile(), dir + "/mobile.onnx");
   quench::save(normalised(), dir + "/norm.onnx");
   quench::save(residual(), dir + "/residual.onnx");

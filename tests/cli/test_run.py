@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """quench run."""
 import json
+import resource
 import unittest
 
 import harness
@@ -102,6 +103,20 @@ class RunTest(harness.CliTest):
         error = self.run_quench("run", "model.onnx", "--input", "x=x.npy", "-o", "x.npy/out",
                                 expect=3)
         self.assertIn("x.npy/out", error.stderr)
+
+    def test_what_does_not_fit_into_memory_is_named(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+
+        error = self.run_quench("run", "huge.onnx", expect=4, preexec_fn=limit).stderr
+        self.assertIn("'fill'", error)
+        self.assertIn("not enough memory", error)
+
+    def test_a_range_of_vectors_is_named(self):
+        harness.write_npy(self.dir / "two.npy", "<f4", (2,), [3, 4])
+        error = self.run_quench("run", "range.onnx", "--input", "two.npy", expect=3).stderr
+        self.assertIn("'count'", error)
+        self.assertIn("one number each, not 2", error)
 
     def test_unsupported_operator_has_its_own_code(self):
         error = self.run_quench("run", "unsupported.onnx", "--input", "x=ones", expect=4)

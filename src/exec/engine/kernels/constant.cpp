@@ -75,6 +75,11 @@ Kernel make_constant_of_shape(const OpContext& context) {
 
 Kernel make_range(const OpContext&) {
   return [](Call& call) {
+    for (const std::size_t i : {0U, 1U, 2U}) {
+      if (call.in(i).numel() == 1) continue;
+      fail(ErrorKind::BadData, "start, limit and delta must be one number each, not {}",
+           to_string(call.in(i).sizes().vec()));
+    }
     const at::Tensor& start = call.in(0);
     const double span = to_double(call.in(1)) - to_double(start);
     const double count = std::max(std::ceil(span / to_double(call.in(2))), 0.0);
