@@ -52,6 +52,15 @@ void set_resize_mode(Node& node, bool upper) {
   node.set("nearest_mode", std::string(upper ? "ceil" : "floor"));
 }
 
+/// What is not meant can be left out now. An empty tensor in its place is taken as given where it
+/// is a graph input with a default, as exporters wrote it.
+void resize_13(Lifter& lifter, Node& node) {
+  for (ValueId& input : node.inputs) {
+    const Tensor* constant = lifter.graph().constant(input);
+    if (constant != nullptr && constant->size() == 0) input = kNoValue;
+  }
+}
+
 /// It used to map pixels by their corners and to take the lower neighbour, or the upper one along
 /// axes that shrink; the latter is what runtimes do, the standard is silent. Now one mode holds for
 /// all axes, so an image that shrinks along some and grows along others takes two steps.
@@ -194,6 +203,7 @@ constexpr auto kSteps = std::to_array<LiftStep>({
     {"Pad", 11, pad_11},
     {"Scatter", 11, scatter_11},
     {"Dropout", 12, dropout_12},
+    {"Resize", 13, resize_13},
     {"Squeeze", 13, axes_to_input},
     {"Unsqueeze", 13, axes_to_input},
     {"ReduceSum", 13, axes_to_input},

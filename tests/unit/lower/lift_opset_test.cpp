@@ -63,6 +63,14 @@ TEST(LiftOpset, UpsampleBecomesResize) {
   EXPECT_EQ(net.graph().nodes[0].get_string("coordinate_transformation_mode", ""), "asymmetric");
 }
 
+TEST(LiftOpset, ResizeLeavesOutWhatIsEmpty) {
+  Builder net = image(11);
+  net.numbers("none", {0}, {});
+  net.graph().add_constant("sizes", Tensor::of<std::int64_t>({4}, Ints{2, 3, 8, 8}));
+  net.node("Resize", {"x", "none", "none", "sizes"}, {"y"}).set("mode", std::string("nearest"));
+  EXPECT_EQ(lifted(net, 13), "Resize(x,_,_,sizes)->y");
+}
+
 TEST(LiftOpset, ResizeThatShrinksAndGrowsTakesTwoSteps) {
   Builder net = image(10);
   net.numbers("scales", {4}, {1, 1, 0.5F, 2});
