@@ -65,8 +65,52 @@ void Evaluator::watch_peaks() {
   }
 }
 
-std::vector<OutputScores> Evaluator::scores(const Model& model) const {
+std::int64_t Evaluator::least_values() const {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const std::string& output : outputs_) {
+    std::int64_t count = 0;
+    for (const TensorMap& run : expected_) count += run.at(output).size();
+    least = std::min(least, count);
+  }
+  return least;
+}
+
+/// A batch whose outputs do not tell its samples apart counts as one sample.
+void Evaluator::add_noise(std::int64_t index, const TensorMap& got,
+                          std::vector<metrics::OutputNoise>& noise) const {
+  const TensorMap& expected = expected_[static_cast<std::size_t>(index)];
+  const std::int64_t samples = data_->batch(index)->samples;
+  const bool alike = std::ranges::all_of(outputs_, [&](const std::string& output) {
+    const Shape& shape = expected.at(output).shape();
+    return !shape.empty() && shape[0] == samples;
+  });
+  const auto parts = static_cast<std::size_t>(alike ? samples : 1);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const std::vector<float> want = to_float(expected.at(outputs_[i]));
+    const std::vector<float> have = to_float(got.at(outputs_[i]));
+    const auto peaks = peaks_.find(outputs_[i]);
+    const std::size_t size = want.size() / parts;
+    for (std::size_t part = 0; part < parts; ++part) {
+      metrics::SampleNoise& sum = noise[i].emplace_back();
+      for (std::size_t k = part * size; k < (part + 1) * size; ++k) {
+        const auto value = static_cast<double>(want[k]);
+        const double error = static_cast<double>(have[k]) - value;
+        sum.signal += value * value;
+        sum.noise += error * error;
+        if (peaks == peaks_.end()) continue;
+        const double distance = std::abs(value - static_cast<double>(peaks->second.usual));
+        if (!(distance >= static_cast<double>(peaks->second.distance))) continue;
+        sum.peak_signal += distance * distance;
+        sum.peak_noise += error * error;
+      }
+    }
+  }
+}
+
+std::vector<OutputScores> Evaluator::scores(const Model& model,
+                                            std::vector<metrics::OutputNoise>* noise) const {
   if (!able()) return {};
+  if (noise != nullptr) noise->assign(outputs_.size(), {});
   Session session(model, {}, *context_);
   std::vector<ScoreCard> cards;
   for (const std::string& output : outputs_) {
@@ -78,6 +122,7 @@ std::vector<OutputScores> Evaluator::scores(const Model& model) const {
     const auto batch = data_->batch(i);
     const TensorMap got = session.run(batch->inputs);
     const TensorMap& want = expected_[static_cast<std::size_t>(i)];
+    if (noise != nullptr) add_noise(i, got, *noise);
     for (auto& [output, score] : peaks) score.add(got.at(output), want.at(output));
     for (ScoreCard& card : cards) {
       card.add(real_rows(got.at(card.output()), batch->samples, batch->rows),

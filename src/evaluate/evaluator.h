@@ -8,6 +8,7 @@
 
 #include "evaluate/eval_data.h"
 #include "evaluate/sample_metric.h"
+#include "metrics/paired.h"
 #include "metrics/peaks.h"
 #include "quench/evaluate.h"
 #include "quench/session.h"
@@ -40,8 +41,12 @@ class Evaluator {
 
   /// From now on `scores` hold the `peak_sqnr` of outputs that have peaks, too.
   void watch_peaks();
-  /// Cosine, SQNR and agreement of each output; empty when not able.
-  std::vector<OutputScores> scores(const Model& model) const;
+  /// Cosine, SQNR and agreement of each output; empty when not able. `noise`, if given, gets the
+  /// energies of each output, sample by sample.
+  std::vector<OutputScores> scores(const Model& model,
+                                   std::vector<metrics::OutputNoise>* noise = nullptr) const;
+  /// How many values the smallest of the outputs has in all batches together.
+  std::int64_t least_values() const;
   /// The SQNR of the worst output in dB.
   double sqnr(const Model& model) const { return worst_sqnr(scores(model)); }
   OutputError error(const Model& model) const;
@@ -57,6 +62,8 @@ class Evaluator {
 
  private:
   void run_reference();
+  void add_noise(std::int64_t index, const TensorMap& got,
+                 std::vector<metrics::OutputNoise>& noise) const;
 
   const Context* context_;
   mutable std::optional<EvalData> data_;  ///< reading a batch may keep it

@@ -7,7 +7,6 @@
 namespace quench::tune {
 namespace {
 
-constexpr std::int64_t kEnough = 16;
 /// At least so many of them from calibration.
 constexpr std::int64_t kFurthest = 4;
 
@@ -27,10 +26,10 @@ std::vector<std::int64_t> count_largest(const State& state, std::int64_t step) {
 
 }  // namespace
 
-std::vector<evaluation::SampleRange> telling_samples(const State& state) {
+std::vector<evaluation::SampleRange> telling_samples(const State& state, std::int64_t count) {
   const std::int64_t step = state.samples.run_size();
   const std::int64_t validating =
-      std::min(state.samples.validation().count, kEnough - kFurthest) / step * step;
+      std::min(state.samples.validation().count, count - kFurthest) / step * step;
   std::vector<evaluation::SampleRange> ranges;
   if (validating > 0)
     ranges.push_back({.first = state.samples.calibration().count, .count = validating});
@@ -38,11 +37,11 @@ std::vector<evaluation::SampleRange> telling_samples(const State& state) {
   std::vector<std::size_t> runs(counts.size());
   for (std::size_t i = 0; i < runs.size(); ++i) runs[i] = i;
   std::ranges::stable_sort(runs, std::greater{}, [&](std::size_t run) { return counts[run]; });
-  std::int64_t count = validating;
+  std::int64_t taken = validating;
   for (const std::size_t run : runs) {
-    if (count >= kEnough) break;
+    if (taken >= count) break;
     ranges.push_back({.first = static_cast<std::int64_t>(run) * step, .count = step});
-    count += step;
+    taken += step;
   }
   return ranges;
 }

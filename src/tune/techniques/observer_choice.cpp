@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where no rule names an observer of activations, samples choose.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "calibrate/collect.h"
@@ -11,20 +12,28 @@
 namespace quench::tune {
 namespace {
 
-using evaluation::worst_sqnr;
-
 /// Clips nothing that was seen: what every other choice is held against, output by output.
 constexpr const char* kWhole = "min_max";
 /// The least error value by value is not always the least error in the outputs: behind a bounded
 /// activation it keeps peaks that hardly matter (MobileNetV2: 2 dB). The mean of the samples'
 /// ranges cuts them.
 constexpr const char* kCutting = "avg";
-/// Samples are few: a difference in dB below this is noise.
+/// A difference in dB below this is not worth another observer.
 constexpr double kWorth = 0.25;
 /// The most, in dB, that an output may lose beside min_max. On other samples it may be as much
 /// again.
 constexpr double kMayLose = 0.5;
+/// Samples to look at, and where outputs have few values.
+constexpr std::int64_t kSamples = 16;
+constexpr std::int64_t kMostSamples = 64;
 constexpr std::int64_t kRun = 4;  ///< samples
+
+/// How many errors tell their energy as exactly as differences are looked at: the energy of n
+/// errors varies by sqrt(2 / n) of itself, and 4.343 dB are a factor of e.
+std::int64_t enough_values() {
+  constexpr double kDecibels = 4.343;
+  return static_cast<std::int64_t>(2 * std::pow(kDecibels / kWorth, 2));
+}
 
 bool names_observer(const QuantConfig& config) {
   const auto named = [](const auto& entry) { return entry.second.activation_observer.has_value(); };
@@ -33,36 +42,50 @@ bool names_observer(const QuantConfig& config) {
          std::ranges::any_of(config.by_name, named) || std::ranges::any_of(config.by_type, named);
 }
 
-/// How near an output comes to float in all its values, or in those far from the usual if they are
-/// worse. A detector's finds are few, and all that matters.
-double nearness(const OutputScores& output) {
-  const double sqnr = output.scores.at("sqnr");
-  const auto peak = output.scores.find("peak_sqnr");
-  return peak == output.scores.end() ? sqnr : std::min(sqnr, peak->second);
+/// What one trial made of the outputs, sample by sample.
+using Noise = std::vector<metrics::OutputNoise>;
+
+/// Whether a difference is more than chance, and more than `least` dB.
+bool is_clear(const metrics::Difference& difference, double least) {
+  return difference.db > least && difference.db > difference.error;
 }
 
-/// Whether every output is about as near as without clipping, by both measures.
-bool admissible(const ObserverTrial& trial, const ObserverTrial& whole) {
-  for (std::size_t i = 0; i < whole.outputs.size(); ++i) {
-    const OutputScores& here = trial.outputs[i];
-    const OutputScores& there = whole.outputs[i];
-    if (here.scores.at("sqnr") < there.scores.at("sqnr") - kMayLose) return false;
-    if (nearness(here) < nearness(there) - kMayLose) return false;
+/// Whether no output is clearly further from float than without clipping: neither in all its values
+/// nor in those far from the usual. A detector's finds are few, and all that matters.
+bool admissible(const Noise& trial, const Noise& whole) {
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    for (const auto measure : {metrics::sqnr_without, metrics::nearness_without}) {
+      const metrics::Difference loss = metrics::paired(whole[i].size(), [&](std::size_t skipped) {
+        return measure(whole[i], skipped) - measure(trial[i], skipped);
+      });
+      if (is_clear(loss, kMayLose)) return false;
+    }
   }
   return true;
 }
 
-/// Of the trials, the last of which clips nothing, the first that is as good as the best.
-std::size_t pick(const std::vector<ObserverTrial>& trials) {
-  const ObserverTrial& whole = trials.back();
-  double best = worst_sqnr(whole.outputs);
-  for (const ObserverTrial& trial : trials) {
-    if (admissible(trial, whole)) best = std::max(best, worst_sqnr(trial.outputs));
+double worst_without(const Noise& trial, std::size_t skipped) {
+  double worst = std::numeric_limits<double>::infinity();
+  for (const metrics::OutputNoise& output : trial) {
+    worst = std::min(worst, metrics::sqnr_without(output, skipped));
   }
-  const auto good = [&](const ObserverTrial& trial) {
-    return admissible(trial, whole) && !(worst_sqnr(trial.outputs) < best - kWorth);
-  };
-  return static_cast<std::size_t>(std::ranges::find_if(trials, good) - trials.begin());
+  return worst;
+}
+
+/// Of the trials, the last of which clips nothing, the first that is admissible and that none
+/// behind it is clearly better than.
+std::size_t pick(const std::vector<Noise>& trials) {
+  const std::size_t last = trials.size() - 1;
+  std::size_t best = last;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (i != last && !admissible(trials[i], trials[last])) continue;
+    const auto gain = [&](std::size_t skipped) {
+      return worst_without(trials[i], skipped) - worst_without(trials[best], skipped);
+    };
+    const bool first = best == last;
+    if (first || is_clear(metrics::paired(trials[i][0].size(), gain), kWorth)) best = i;
+  }
+  return best;
 }
 
 /// Tries observers on a job whose own solution has the default one.
@@ -93,14 +116,16 @@ class Chooser {
   }
 
   /// Scores all trials; the best one's place.
-  std::size_t run(const evaluation::Evaluator& judge) {
-    for (ObserverTrial& trial : trials_) {
+  std::size_t run(const evaluation::Evaluator& evaluator) {
+    std::vector<Noise> noise(trials_.size());
+    for (std::size_t i = 0; i < trials_.size(); ++i) {
       QuantPlan plan = state_.plan;
       QuantSolution solution = state_.solution;
-      apply(trial, plan, solution);
-      trial.outputs = judge.scores(insert_qdq(state_.model, plan, solution));
+      apply(trials_[i], plan, solution);
+      trials_[i].outputs =
+          evaluator.scores(insert_qdq(state_.model, plan, solution), &noise[i]);
     }
-    const std::size_t best = pick(trials_);
+    const std::size_t best = pick(noise);
     trials_[best].chosen = true;
     return best;
   }
@@ -142,19 +167,29 @@ class Chooser {
   std::vector<ObserverTrial> trials_;
 };
 
+evaluation::Evaluator evaluator_of(const State& state,
+                                   const std::vector<evaluation::SampleRange>& samples) {
+  std::vector<TensorMap> runs;
+  for (const evaluation::SampleRange& range : samples) {
+    for (TensorMap& run : state.samples.read(range, kRun)) runs.push_back(std::move(run));
+  }
+  return {state.model, {std::move(runs), state.context}, state.context};
+}
+
 void choose_observer(State& state) {
   const QuantConfig& config = state.config;
   if (names_observer(config) || state.plan.values.empty()) return;
   state.report.activation_observer = config.default_activation_observer;
   // Statistics from a file are often taken to try observers by hand: those are given to the letter.
   if (!state.samples.any() || !state.options.statistics.empty()) return;
-  const std::vector<evaluation::SampleRange> samples = telling_samples(state);
-  std::vector<TensorMap> runs;
-  for (const evaluation::SampleRange& range : samples) {
-    for (TensorMap& run : state.samples.read(range, kRun)) runs.push_back(std::move(run));
-  }
-  evaluation::Evaluator evaluator(state.model, {std::move(runs), state.context}, state.context);
+  std::vector<evaluation::SampleRange> samples = telling_samples(state, kSamples);
+  evaluation::Evaluator evaluator = evaluator_of(state, samples);
   if (!evaluator.able()) return;
+  if (const std::int64_t values = evaluator.least_values(); values < enough_values()) {
+    const std::int64_t most = kSamples * enough_values() / std::max<std::int64_t>(values, 1);
+    samples = telling_samples(state, std::min(most, kMostSamples));
+    evaluator = evaluator_of(state, samples);
+  }
   evaluator.watch_peaks();
   Chooser chooser(state, config, state.context);
   const std::size_t best = chooser.run(evaluator);
