@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small values in flags: NAME=VALUE pairs, lists of numbers, sizes.
+// Small values in flags: NAME=VALUE pairs, shapes, lists.
 #include "cli/parse.h"
 
 #include <fmt/format.h>
@@ -34,6 +34,18 @@ bool parse_whole(const std::string& text, T& value) {
   return error == std::errc{} && stop == end;
 }
 
+Shape parse_shape(const std::string& flag, const std::string& text) {
+  Shape shape;
+  for (const std::string& part : split(text)) {
+    std::int64_t dim = -1;
+    if (!parse_whole(part, dim) || dim < 0) {
+      refuse(flag, text, "dimensions separated by commas, as in 1,3,224,224");
+    }
+    shape.push_back(dim);
+  }
+  return shape;
+}
+
 }  // namespace
 
 std::pair<std::string, std::string> parse_pair(const std::string& flag, const std::string& text) {
@@ -48,40 +60,6 @@ double parse_number(const std::string& flag, const std::string& text) {
   double value = 0;
   if (!parse_whole(text, value) || !std::isfinite(value)) refuse(flag, text, "a number");
   return value;
-}
-
-std::vector<double> parse_numbers(const std::string& flag, const std::string& text) {
-  std::vector<double> values;
-  for (const std::string& part : split(text)) {
-    double value = 0;
-    if (!parse_whole(part, value) || !std::isfinite(value)) {
-      refuse(flag, text, "numbers separated by commas, as in 123.7,116.3,103.5");
-    }
-    values.push_back(value);
-  }
-  return values;
-}
-
-Shape parse_shape(const std::string& flag, const std::string& text) {
-  Shape shape;
-  for (const std::string& part : split(text)) {
-    std::int64_t dim = -1;
-    if (!parse_whole(part, dim) || dim < 0) {
-      refuse(flag, text, "dimensions separated by commas, as in 1,3,224,224");
-    }
-    shape.push_back(dim);
-  }
-  return shape;
-}
-
-ImageSize parse_size(const std::string& flag, const std::string& text) {
-  const std::vector<std::string> parts = split(text);
-  ImageSize size;
-  if (parts.size() != 2 || !parse_whole(parts[0], size.width) ||
-      !parse_whole(parts[1], size.height) || size.width < 1 || size.height < 1) {
-    refuse(flag, text, "a width and a height, as in 224,224");
-  }
-  return size;
 }
 
 std::map<std::string, Shape> parse_shapes(const std::string& flag,

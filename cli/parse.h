@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small values in flags: NAME=VALUE pairs, lists of numbers, sizes.
+// Small values in flags: NAME=VALUE pairs, shapes, lists.
 #pragma once
 
 #include <map>
@@ -8,17 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "quench/data.h"
+#include "quench/tensor.h"
 
 namespace quench::cli {
 
 /// Each function throws Error(Usage) that names `flag`, what it got and what it takes.
 std::pair<std::string, std::string> parse_pair(const std::string& flag, const std::string& text);
 double parse_number(const std::string& flag, const std::string& text);
-std::vector<double> parse_numbers(const std::string& flag, const std::string& text);
-Shape parse_shape(const std::string& flag, const std::string& text);
-/// "W,H".
-ImageSize parse_size(const std::string& flag, const std::string& text);
 /// NAME=D0,D1,... items as shapes by name.
 std::map<std::string, Shape> parse_shapes(const std::string& flag,
                                           const std::vector<std::string>& items);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,27 @@ struct ConverterKey {
 };
 /// Every such key, in the order of the table of options.
 std::vector<ConverterKey> converter_keys();
+
+/// A flag of converter_lite's command line.
+struct ConverterFlag {
+  std::string_view name;
+  std::string_view value;  ///< what stands for its value in the help
+  std::string_view help;
+  std::vector<std::string> done;   ///< words that are done here
+  std::vector<std::string> known;  ///< words that converter_lite takes and Quench does not
+  std::string_view reason;         ///< why not
+  bool required = false;
+};
+const std::vector<ConverterFlag>& converter_flags();
+/// Values by the names of flags; empty: not given.
+using ConverterFlags = std::map<std::string, std::string>;
+
+/// The options that a command line and its INI file ask for. Throws Error(Usage) for what
+/// converter_lite would refuse too, Error(Unsupported) for what is not done here.
+QuantizeOptions converter_options(const ConverterFlags& flags);
+/// The file that the command line names: converter_lite adds its suffix to whatever it is given,
+/// and so is .onnx added, or .qnch for mixed bits, which are few only in a packed file.
+std::string converter_output(const ConverterFlags& flags, const QuantizeOptions& options);
 
 /// A message with the keys of INI files in place of flags; flags that they have no key for are
 /// said to be those of quench quantize.
