@@ -89,8 +89,8 @@ Model PTQ::convert(const ObservedModel& observed) const {
   QuantizeOptions options;
   options.config.target = config_.target;
   PaddedChannels padded;
-  Model result = job::as_written(insert_qdq(observed.model(), observed.plan(), solution), options,
-                                 padded);
+  Model result =
+      job::as_written(insert_qdq(observed.model(), observed.plan(), solution), options, padded);
   note_channels(result, {.padded = std::move(padded.values), .scaled = {}}, observed.model().graph);
   return result;
 }

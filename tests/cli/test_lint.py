@@ -34,7 +34,7 @@ class LintTest(harness.CliTest):
         in_float = [node for node in nodes if not node["integer"]]
         self.assertEqual(len(report["float_layers"]), len(in_float), what)
         for layer, node in zip(report["float_layers"], in_float):
-            self.assertIn(f"'{node['node']}'", layer["node"], what)
+            self.assertEqual(node["node"], layer["node"], what)
             self.assertEqual(layer["op_type"], node["op_type"], what)
             self.assertNotEqual(layer["reason"], "", what)
         return report

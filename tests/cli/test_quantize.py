@@ -133,7 +133,7 @@ class QuantizeTest(harness.CliTest):
             self.assertEqual(set(result["value_observers"].values()), {name})
             found[name] = result["outputs"][0]["sqnr"]
         result = self.run_json(*words)
-        self.assertEqual(result["observer_samples"], 16)
+        self.assertGreaterEqual(result["observer_samples"], 16)
         chosen, = (trial for trial in result["observer_trials"] if trial["chosen"])
         self.assertEqual(result["activation_observer"], chosen["observer"])
         best = max(trial["outputs"][0]["sqnr"] for trial in result["observer_trials"])

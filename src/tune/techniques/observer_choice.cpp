@@ -122,8 +122,7 @@ class Chooser {
       QuantPlan plan = state_.plan;
       QuantSolution solution = state_.solution;
       apply(trials_[i], plan, solution);
-      trials_[i].outputs =
-          evaluator.scores(insert_qdq(state_.model, plan, solution), &noise[i]);
+      trials_[i].outputs = evaluator.scores(insert_qdq(state_.model, plan, solution), &noise[i]);
     }
     const std::size_t best = pick(noise);
     trials_[best].chosen = true;
