@@ -6,6 +6,7 @@
 
 #include "calibrate/collect.h"
 #include "plan/layers_behind.h"
+#include "tune/bias_correction.h"
 #include "tune/technique.h"
 #include "tune/telling_samples.h"
 
@@ -122,7 +123,12 @@ class Chooser {
       QuantPlan plan = state_.plan;
       QuantSolution solution = state_.solution;
       apply(trials_[i], plan, solution);
-      trials_[i].outputs = evaluator.scores(insert_qdq(state_.model, plan, solution), &noise[i]);
+      // Clipping shifts means, which biases make up for: trials are as they would be written.
+      Model model = state_.model;
+      if (state_.options.bias_correction && !state_.means.empty()) {
+        correct_biases_fast(model, plan, solution, state_.means);
+      }
+      trials_[i].outputs = evaluator.scores(insert_qdq(model, plan, solution), &noise[i]);
     }
     const std::size_t best = pick(noise);
     trials_[best].chosen = true;
