@@ -8,7 +8,7 @@
 
 #include "base/format.h"
 #include "calibrate/collect.h"
-#include "job/fingerprint.h"
+#include "formats/fingerprint.h"
 #include "job/job.h"
 #include "job/job_files.h"
 

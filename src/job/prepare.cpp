@@ -7,9 +7,9 @@
 #include "base/format.h"
 #include "base/nearest.h"
 #include "formats/disk_bytes.h"
-#include "job/fingerprint.h"
-#include "job/fold_weights.h"
+#include "formats/fingerprint.h"
 #include "job/job.h"
+#include "lower/fold_weights.h"
 #include "passes/run.h"
 #include "plan/facts.h"
 

@@ -7,10 +7,10 @@
 #include <set>
 
 #include "base/format.h"
-#include "job/weight_bodies.h"
 #include "lower/dynamic.h"
 #include "plan/facts.h"
 #include "tune/balance_inputs.h"
+#include "tune/weight_bodies.h"
 
 namespace quench::job {
 namespace {

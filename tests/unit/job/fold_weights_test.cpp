@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights that are computed from constants, in every type of quantisation.
-#include "job/fold_weights.h"
+#include "lower/fold_weights.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds what depends on constants alone, and has the engine compute it.
-#include "job/fold_weights.h"
+#include "lower/fold_weights.h"
 
 #include <algorithm>
 #include <array>

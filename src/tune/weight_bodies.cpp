@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each body as a model of its own for a while.
-#include "job/weight_bodies.h"
+#include "tune/weight_bodies.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A number that tells whether a model or data are still those of before.
-#include "job/fingerprint.h"
+#include "formats/fingerprint.h"
 
 #include <cstring>
 
