@@ -30,7 +30,7 @@ void add_analyze_flags(CLI::App& app, AnalyzeFlags& flags) {
 
 void add_metric_flags(CLI::App& app, AnalyzeFlags& flags) {
   app.add_option("--eval-data", flags.eval_data,
-                 "Samples to judge by, prepared as --data says; default: those of --data")
+                 "Samples to evaluate with, prepared as --data says; default: those of --data")
       ->type_name("PATH");
   app.add_option("--eval-labels", flags.eval_labels, "Their labels")->type_name("FILE");
   app.add_option("--eval-limit", flags.eval_limit, "Use the first N of them")

@@ -184,7 +184,7 @@ void share_params(const QuantPlan& plan, QuantSolution& solution) {
     const std::string source = shared_source(plan, value);
     const auto found = solution.values.find(source);
     if (found == solution.values.end()) {
-      fail(ErrorKind::Internal, "'{}' shares the grid of '{}', which has none", name, source);
+      fail(ErrorKind::Internal, "'{}' shares the scale of '{}', which has none", name, source);
     }
     solution.values[name] = found->second;
   }

@@ -22,14 +22,14 @@ const QuantParams& value_grid(const QuantPlan& plan, const QuantSolution& soluti
     const auto shared = solution.values.find(planned->second.source);
     if (shared != solution.values.end()) return shared->second;
   }
-  fail(ErrorKind::Internal, "the plan gives value '{}' a grid, but none was found for it", value);
+  fail(ErrorKind::Internal, "the plan gives value '{}' a scale, but none was found for it", value);
 }
 
 const QuantParams& weight_grid(const QuantSolution& solution, const Graph& graph, NodeId node,
                                std::size_t input) {
   const auto found = solution.weights.find({node, input});
   if (found != solution.weights.end()) return found->second;
-  fail(ErrorKind::Internal, "the plan gives input {} of the {} a grid, but none was found for it",
+  fail(ErrorKind::Internal, "the plan gives input {} of the {} a scale, but none was found for it",
        input, label(graph, graph.nodes[static_cast<std::size_t>(node)]));
 }
 

@@ -16,7 +16,7 @@ Range range(const Statistic& statistic, const QuantSpec& spec) {
 }  // namespace
 
 ObserverInfo best() {
-  return {"auto", "best", "for each tensor the observer whose grid makes the least error", range};
+  return {"auto", "best", "for each tensor the observer whose scale makes the least error", range};
 }
 
 }  // namespace observe

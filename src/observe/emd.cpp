@@ -39,7 +39,7 @@ Range range(const Statistic& statistic, const QuantSpec& spec) {
 }  // namespace
 
 ObserverInfo emd() {
-  return {"emd", "EMD", "the range whose grid changes mean and standard deviation least", range};
+  return {"emd", "EMD", "the range whose scale changes mean and standard deviation least", range};
 }
 
 }  // namespace quench::observe

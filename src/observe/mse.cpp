@@ -101,7 +101,7 @@ Range range(const Statistic& statistic, const QuantSpec& spec) {
 }  // namespace
 
 ObserverInfo mse() {
-  return {"mse", "MSE", "the range whose grid makes the least mean squared error", range};
+  return {"mse", "MSE", "the range whose scale makes the least mean squared error", range};
 }
 
 }  // namespace quench::observe

@@ -119,7 +119,7 @@ void infer_grid_sample(InferContext& context) {
   context.set(0, context.dtype(0), std::nullopt);
   if (input == nullptr || grid == nullptr) return;
   if (input->size() < 3 || input->size() != grid->size()) {
-    fail(ErrorKind::BadModel, "grid {} does not fit input {}", shape_text(*grid),
+    fail(ErrorKind::BadModel, "the sampling positions {} do not fit input {}", shape_text(*grid),
          shape_text(*input));
   }
   Dims result{(*input)[0], (*input)[1]};

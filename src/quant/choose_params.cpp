@@ -48,9 +48,9 @@ std::int32_t zero_of(const QuantSpec& spec, const Range& range, float step) {
 
 void check(const QuantSpec& spec, const std::vector<Range>& ranges) {
   if (spec.bits < 2 || spec.bits > 16) {
-    fail(ErrorKind::Usage, "a grid has 2 to 16 bits, not {}", spec.bits);
+    fail(ErrorKind::Usage, "integers have 2 to 16 bits, not {}", spec.bits);
   }
-  if (ranges.empty()) fail(ErrorKind::Usage, "a grid needs at least one range, none was given");
+  if (ranges.empty()) fail(ErrorKind::Usage, "a scale needs at least one range, none was given");
   if (spec.axis < 0 && ranges.size() != 1) {
     fail(ErrorKind::Usage, "a tensor without an axis has one range, not {}", ranges.size());
   }

@@ -19,7 +19,7 @@ struct Layout {
 Layout layout_of(const Tensor& tensor, const QuantParams& params) {
   const int axis = params.spec.axis;
   if (params.scale.size() != params.zero_point.size() || params.scale.empty()) {
-    fail(ErrorKind::Internal, "a grid has {} scales and {} zero points", params.scale.size(),
+    fail(ErrorKind::Internal, "there are {} scales and {} zero points", params.scale.size(),
          params.zero_point.size());
   }
   Layout layout{1, 1, tensor.size()};

@@ -116,7 +116,7 @@ void warn_of_unseen_inputs(const TensorMap& inputs, const StatisticMap& statisti
       continue;
     }
     report.warnings.push_back(format(
-        "the input '{}' reaches from {:.3g} to {:.3g} in samples kept apart, calibration saw "
+        "the input '{}' reaches from {:.3g} to {:.3g} in the validation set, calibration saw "
         "only {:.3g} to {:.3g}: calibrate with more, and more varied, samples (--limit)",
         name, low, high, statistic.min, statistic.max));
   }
@@ -151,7 +151,7 @@ void warn_of_shared_grids(const Model& model, const QuantPlan& plan, QuantizeRep
   }
   if (layers.empty() || !find_target(plan.target).per_channel) return;
   report.warnings.push_back(
-      format("all channels of {} share one grid: ONNX has none for each output channel of a "
+      format("all channels of {} share one scale: ONNX has none for each output channel of a "
              "ConvTranspose with groups",
              first_few(layers)));
 }

@@ -98,6 +98,11 @@ class Text(unittest.TestCase):
         self.assertIn("no line end", self.judge(HEADER + "int a;"))
         self.assertIn("a path of one machine", self.judge("see /" + "home/me/x\n", "a.md"))
 
+    def test_users_read_the_words_of_the_field(self):
+        self.assertIn(":3: 'grid'", self.judge(HEADER + 'const char* a = "one grid";\n'))
+        self.assertIn(":1: 'judged'", self.judge("a result is judged\n", "docs/guide/a.md"))
+        self.assertIn("ok", self.judge(HEADER + 'int grid = f("scale");\n'))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -172,7 +172,7 @@ Kernel make_on_the_fly(const OpContext& context) {
       integers.dim() > 0 && context.constant(OnTheFlyNode::kScale).defined() &&
       (!context.has_input(OnTheFlyNode::kZero) || context.constant(OnTheFlyNode::kZero).defined());
   const auto weight = fits ? pack(context, integers) : nullptr;
-  if (!weight) return refuse("its grids do not fit its weight");
+  if (!weight) return refuse("its scales do not fit its weight");
   integers.reset();
   release_freed();
   if (context.node.get_string("product", "") == "table") {
