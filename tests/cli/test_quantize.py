@@ -71,6 +71,22 @@ class QuantizeTest(harness.CliTest):
                              "model.onnx")
         self.assertGreater(near["cosine"], 0.999)
 
+    def test_gptq_rounds_layers_of_full_quantisation_too(self):
+        words = ("quantize", "model.onnx", "-o", "g.onnx", "--data", "images.npy")
+        few = (*words, "--weight-bits", "3", "--no-bias-correction")
+        better = self.run_json(*few)
+        self.assertGreater(better["gptq_layers"], 0)
+        self.assertEqual(self.run_json(*words)["gptq_layers"], 0)  # 8 bits: only where asked for
+
+    def test_one_model_holds_all_three_types(self):
+        result = self.run_json("quantize", "model.onnx", "-o", "mixed.onnx", "--data", "images.npy",
+                               "--rule", "layer:gemm_node:type=weight")
+        self.assertEqual([each["node"] for each in result["weights"]], ["gemm_node"])
+        reasons = {each["node"]: each["reason"] for each in result["float_layers"]}
+        self.assertIn("a rule stores its weight alone", reasons["gemm_node"])
+        self.assertGreater(result["integer_nodes"], 0)
+        self.assertGreater(result["outputs"][0]["sqnr"], 30)
+
     def test_text(self):
         text = self.quantize("text.onnx", "--data", "images.npy").stdout
         for line in (r"nodes on integers +\d+", r"size before, bytes +[\d,]+",

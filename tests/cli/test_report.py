@@ -35,6 +35,36 @@ class ReportTest(harness.CliTest):
         self.assertEqual(len(data["sensitivity"]["layers"]), 2)
         self.assertIn("onnxruntime", str(data["settings"]))
 
+    def test_shows_the_file_that_was_written(self):
+        """In every type, its figures are those of `compare` on the validation set."""
+        shape, values = harness.read_npy(self.dir / "images.npy")
+        last = values[-4 * (len(values) // shape[0]):]  # 16 of 20 samples calibrate
+        harness.write_npy(self.dir / "last.npy", "<f4", (4, *shape[1:]), last)
+        pages = set()
+        cases = (["--weight-bits", "3"], ["--no-bias-correction"], ["--type", "weight", "--bits", "3"])
+        for words in cases:
+            self.run_quench("quantize", "model.onnx", "-o", "shown.onnx", "--data", "images.npy",
+                            "--report", "shown.html", *words)
+            data = self.data_of((self.dir / "shown.html").read_text(encoding="utf-8"))
+            near = self.run_json("compare", "shown.onnx", "model.onnx", "--data", "last.npy")
+            self.assertAlmostEqual(data["outputs"][0]["scores"]["sqnr"], near["outputs"][0]["sqnr"],
+                                   2, words)
+            self.assertIn(3 if "3" in words else 8, [layer["bits"] for layer in data["layers"]])
+            pages.add(json.dumps(data["layers"]))
+        self.assertEqual(len(pages), 3)
+
+    def test_of_statistics_alone(self):
+        self.run_quench("calibrate", "model.onnx", "-o", "own.stats", "--data", "images.npy")
+        self.run_quench("quantize", "model.onnx", "-o", "s.onnx", "--stats", "own.stats", "--report",
+                        "s.html")
+        data = self.data_of((self.dir / "s.html").read_text(encoding="utf-8"))
+        self.assertLess(*data["layers"][0]["activation"]["range"])
+
+    def test_of_a_target(self):
+        self.run_quench("analyze", "target", "model.onnx", "--data", "images.npy", "-o", "found",
+                        "--metric", "sqnr", "--at-least", "10", "--report", "t.html")
+        self.assertIn("gemm_node", (self.dir / "t.html").read_text(encoding="utf-8"))
+
     def test_offline(self):
         page = self.report("b.html")
         for pattern in (r'src\s*=\s*"', r"<link\b", r"@import", r"url\(\s*['\"]?http"):

@@ -73,7 +73,7 @@ class SettingsTest(harness.CliTest):
         mixed = [*weight, "--bits", "0"]
         table = [
             (["--bits", "4"], "--type weight"), (["--group-size", "32"], "--type weight"),
-            (["--gptq"], "--type weight"), (["--symmetric"], "--type weight"),
+            (["--type", "dynamic", "--gptq"], "--type weight"), (["--symmetric"], "--type weight"),
             (["--strategy", "ALWC"], "--type dynamic"),
             (["--target-size", "0.2"], "--type weight --bits 0"),
             (["--auto-tune"], "--type weight --bits 0"),
