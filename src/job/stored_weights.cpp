@@ -229,9 +229,8 @@ void plan_stored_weights(Job& job) {
 }
 
 bool wants_gptq(const Job& job) {
-  constexpr int kFewBits = 4;
   return job.options.weight.gptq || std::ranges::any_of(job.stored, [&](const WeightItem& item) {
-           return !item.dynamic && item.spec.bits <= kFewBits;
+           return !item.dynamic && item.spec.bits <= tune::kGptqBits;
          });
 }
 

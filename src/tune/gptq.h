@@ -12,6 +12,9 @@
 
 namespace quench::tune {
 
+/// GPTQ decides at so many bits and fewer; above, rounding to the nearest is as good.
+inline constexpr int kGptqBits = 4;
+
 /// A layer as a matrix product: `groups` times `rows` outputs, each a sum over `columns` inputs.
 struct LayerMatrix {
   std::int64_t groups = 1;

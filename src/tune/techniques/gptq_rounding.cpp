@@ -10,8 +10,6 @@
 namespace quench::tune {
 namespace {
 
-/// GPTQ decides at so many bits and fewer; above, rounding to the nearest is as good.
-constexpr int kFewBits = 4;
 /// More samples change the sums of products little.
 constexpr std::int64_t kSamples = 128;
 
@@ -30,7 +28,6 @@ Moments moments_of(const State& state, const std::vector<std::optional<GptqLayer
   const std::vector<std::string> names(taps.begin(), taps.end());
   Session session(state.model, {.taps = names, .integer = false}, state.context);
   const evaluation::SampleRange range = state.samples.first(kSamples);
-  std::int64_t done = 0;
   for (std::int64_t at = 0; at < range.count;) {
     state.context.check_cancelled();
     const std::int64_t count = std::min(state.options.batch, range.count - at);
@@ -42,7 +39,7 @@ Moments moments_of(const State& state, const std::vector<std::optional<GptqLayer
       }
     }
     at += count;
-    state.context.report("looking at inputs", done = at, range.count);
+    state.context.report("looking at inputs", at, range.count);
   }
   return result;
 }
@@ -52,7 +49,7 @@ void look_at_stored(State& state) {
   std::vector<std::optional<GptqLayer>> layers(state.stored.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const WeightItem& item = state.stored[i];
-    if (item.dynamic || !(state.options.weight.gptq || item.spec.bits <= kFewBits)) continue;
+    if (item.dynamic || !(state.options.weight.gptq || item.spec.bits <= kGptqBits)) continue;
     const plan::WeightSite& site = item.sites.front();
     const quant::WeightSpec& spec = item.spec;
     const bool fits =
@@ -84,7 +81,7 @@ void round_planned(State& state) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const WeightPlan& weight = state.plan.weights[i];
     const Node& node = state.model.graph.nodes[static_cast<std::size_t>(weight.node)];
-    const bool wanted = state.options.weight.gptq || weight.spec.bits <= kFewBits;
+    const bool wanted = state.options.weight.gptq || weight.spec.bits <= kGptqBits;
     if (!wanted || weight.input != 1 || !weight.spec.symmetric || !weight.spec.is_signed) continue;
     plan::WeightSite site{.node = weight.node, .input = 1, .value = node.inputs[1]};
     layers[i] = gptq_layer(state.model.graph, site);
