@@ -158,8 +158,16 @@ def run_both(jobs, room):
         if outcome != "ok":
             raise RuntimeError(f"part of the file: {outcome}")
         mine = ours(room / "float")
-        return ([mine[name] for name in names], theirs,
-                lambda: session(path, optimised=False).run(names, feeds))
+        return [mine[name] for name in names], theirs
+    return run
+
+
+def run_plain(room):
+    """A function that runs a model in ONNX Runtime without optimisations."""
+    def run(model, feeds):
+        path = room / "plain.onnx"
+        onnx.save(model, str(path))
+        return session(path, optimised=False).run(None, feeds)
     return run
 
 
@@ -182,7 +190,7 @@ def check_integer(folder, feeds, jobs):
         return (f"integer: {wrong[0]}" if wrong else None), False
     room = folder / "parts"
     room.mkdir(exist_ok=True)
-    why, found = explain(model, names, feeds, run_both(jobs, room))
+    why, found = explain(model, names, feeds, run_both(jobs, room), run_plain(room))
     wrong = [why] if why else faults(found)
     return (f"integer: {wrong[0]}" if wrong else None), True
 
