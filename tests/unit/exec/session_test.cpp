@@ -30,15 +30,16 @@ Tensor random_tensor(const Shape& shape, unsigned seed) {
 }
 
 /// x -> conv -> relu -> conv -> + x -> relu: a residual block.
-Model residual_block() {
+Model residual_block(std::int64_t kernel = 3) {
+  const std::vector<std::int64_t> pads(4, kernel / 2);
   Builder b;
   b.input("x", {{.symbol = "N"}, {.value = 8}, {.symbol = "H"}, {.symbol = "W"}});
   for (const char* name : {"w1", "w2"}) {
-    b.constant(name, random_tensor({8, 8, 3, 3}, name[1] == '1' ? 1U : 2U));
+    b.constant(name, random_tensor({8, 8, kernel, kernel}, name[1] == '1' ? 1U : 2U));
   }
-  b.node("Conv", {"x", "w1"}, {"c1"}).set("pads", std::vector<std::int64_t>{1, 1, 1, 1});
+  b.node("Conv", {"x", "w1"}, {"c1"}).set("pads", pads);
   b.node("Relu", {"c1"}, {"r1"});
-  b.node("Conv", {"r1", "w2"}, {"c2"}).set("pads", std::vector<std::int64_t>{1, 1, 1, 1});
+  b.node("Conv", {"r1", "w2"}, {"c2"}).set("pads", pads);
   b.node("Add", {"c2", "x"}, {"sum"});
   b.node("Relu", {"sum"}, {"y"});
   b.output("y");
@@ -68,6 +69,15 @@ TEST(Session, FusedAndReferenceRunsAgree) {
   Session reference(residual_block(), {.reference = true});
   const Tensor x = random_tensor({2, 8, 9, 7}, 3);
   expect_close(fast.run({{"x", x}}).at("y"), reference.run({{"x", x}}).at("y"));
+}
+
+TEST(Session, ResidualsOfImagesNarrowerThanThePadding) {
+  Session fast(residual_block(7));
+  Session reference(residual_block(7), {.reference = true});
+  for (const Shape& shape : {Shape{2, 8, 1, 1}, Shape{2, 8, 4, 2}, Shape{2, 8, 2, 4}}) {
+    const Tensor x = random_tensor(shape, 3);
+    expect_close(fast.run({{"x", x}}).at("y"), reference.run({{"x", x}}).at("y"));
+  }
 }
 
 TEST(Session, InputsAreNotWrittenAndRunsRepeat) {

@@ -49,6 +49,10 @@ class FastConv {
     const at::Tensor src = lines_ ? given : to_nhwc(to_2d(given));
     check(src);
     const Ints shape = convolved_shape(attributes_.window, src.sizes(), weight_shape_);
+    if (!lines_ && fusion_.residual != Residual::None && pads_exceed_width(src)) {
+      call.set(0, unfused(call, given, src, shape));
+      return;
+    }
     ResidualForm form = ResidualForm::Separate;
     at::Tensor dst;
     if (given.dim() == 4) {
@@ -59,12 +63,26 @@ class FastConv {
     if (lines_) {
       (*lines_)(src, dst);
     } else if (dst.numel() != 0) {
-      execute(call, src, dst, form);
+      execute(call, src, dst, form, fusion_);
     }
     call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
   }
 
  private:
+  /// oneDNN 2.6.3 adds wrong residuals where columns of the weight lie in the padding alone.
+  bool pads_exceed_width(const at::Tensor& src) const {
+    const Ints pad = pads(src);
+    return std::max(pad[1], pad[3]) > src.size(3);
+  }
+
+  at::Tensor unfused(Call& call, const at::Tensor& given, const at::Tensor& src,
+                     const Ints& shape) {
+    at::Tensor dst = at::empty(shape, at::TensorOptions(at::kFloat).memory_format(kNhwc));
+    if (dst.numel() != 0) execute(call, src, dst, ResidualForm::Separate, Fusion{});
+    if (given.dim() == 3) dst = dst.squeeze(2);
+    return apply(fusion_, dst, call.in(FloatLayerNode::kResidual));
+  }
+
   void check(const at::Tensor& src) const {
     const std::int64_t channels = weight_shape_[1] * attributes_.groups;
     if (src.dim() != 4 || src.size(1) != channels) {
@@ -77,10 +95,11 @@ class FastConv {
     return attributes_.window.pads_for(src.sizes().slice(2), {weight_shape_[2], weight_shape_[3]});
   }
 
-  void execute(Call& call, const at::Tensor& src, const at::Tensor& dst, ResidualForm form) {
+  void execute(Call& call, const at::Tensor& src, const at::Tensor& dst, ResidualForm form,
+               const Fusion& fusion) {
     Ints key = src.sizes().vec();
     key.push_back(form == ResidualForm::InDestination ? 1 : 0);
-    Plan& plan = plans_.get(key, [&] { return make_plan(src, dst.sizes().vec(), form); });
+    Plan& plan = plans_.get(key, [&] { return make_plan(src, dst.sizes().vec(), form, fusion); });
     point(plan.src, src);
     point(plan.dst, dst);
     at::Tensor residual;
@@ -91,7 +110,8 @@ class FastConv {
     plan.execute();
   }
 
-  Plan make_plan(const at::Tensor& src, const Ints& dst_shape, ResidualForm form) {
+  Plan make_plan(const at::Tensor& src, const Ints& dst_shape, ResidualForm form,
+                 const Fusion& fusion) {
     const Window& window = attributes_.window;
     const Ints pad = pads(src);
     const memory::desc src_desc(src.sizes().vec(), kF32, memory::format_tag::nhwc);
@@ -110,7 +130,7 @@ class FastConv {
         bias_desc, dst_desc, window.strides, dilates, {pad[0], pad[1]}, {pad[2], pad[3]});
     const ThreadScope threads(2 * dst_shape[0] * dst_shape[1] * dst_shape[2] * dst_shape[3] *
                               weight_shape_[1] * weight_shape_[2] * weight_shape_[3]);
-    dnnl::convolution_forward::primitive_desc pd(desc, attributes_for(fusion_, form, dst_desc),
+    dnnl::convolution_forward::primitive_desc pd(desc, attributes_for(fusion, form, dst_desc),
                                                  dnnl_engine());
     Plan plan;
     plan.primitive = make_primitive<dnnl::convolution_forward>(pd);
@@ -120,7 +140,7 @@ class FastConv {
     if (bias_.defined()) {
       plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias_.data_ptr());
     }
-    plan.bind(pd, fusion_, form);
+    plan.bind(pd, fusion, form);
     return plan;
   }
 
