@@ -74,8 +74,9 @@ double worst_without(const Noise& trial, std::size_t skipped) {
 }
 
 /// Of the trials, the last of which clips nothing, the first that is admissible and that none
-/// behind it is clearly better than.
-std::size_t pick(const std::vector<Noise>& trials) {
+/// behind it is clearly better than. Where the outputs have too few values to tell a loss, a trial
+/// must be clearly better than clipping nothing.
+std::size_t pick(const std::vector<Noise>& trials, bool few_values) {
   const std::size_t last = trials.size() - 1;
   std::size_t best = last;
   for (std::size_t i = 0; i < trials.size(); ++i) {
@@ -83,7 +84,7 @@ std::size_t pick(const std::vector<Noise>& trials) {
     const auto gain = [&](std::size_t skipped) {
       return worst_without(trials[i], skipped) - worst_without(trials[best], skipped);
     };
-    const bool first = best == last;
+    const bool first = best == last && !few_values;
     if (first || is_clear(metrics::paired(trials[i][0].size(), gain), kWorth)) best = i;
   }
   return best;
@@ -117,7 +118,7 @@ class Chooser {
   }
 
   /// Scores all trials; the best one's place.
-  std::size_t run(const evaluation::Evaluator& evaluator) {
+  std::size_t run(const evaluation::Evaluator& evaluator, bool few_values) {
     std::vector<Noise> noise(trials_.size());
     for (std::size_t i = 0; i < trials_.size(); ++i) {
       QuantPlan plan = state_.plan;
@@ -130,7 +131,7 @@ class Chooser {
       }
       trials_[i].outputs = evaluator.scores(insert_qdq(model, plan, solution), &noise[i]);
     }
-    const std::size_t best = pick(noise);
+    const std::size_t best = pick(noise, few_values);
     trials_[best].chosen = true;
     return best;
   }
@@ -197,7 +198,7 @@ void choose_observer(State& state) {
   }
   evaluator.watch_peaks();
   Chooser chooser(state, config, state.context);
-  const std::size_t best = chooser.run(evaluator);
+  const std::size_t best = chooser.run(evaluator, evaluator.least_values() < enough_values());
   chooser.apply(chooser.trials()[best], state.plan, state.solution);
   QuantizeReport& report = state.report;
   report.activation_observer = chooser.trials()[best].observer;
