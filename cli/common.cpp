@@ -5,10 +5,12 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "quench/cpu.h"
+#include "quench/formats.h"
 
 namespace quench::cli {
 namespace {
@@ -34,6 +36,22 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
       ->check(CLI::IsMember(isa_names()))
       ->type_name("NAME");
   app.add_option("--seed", flags.seed, "Seed of everything random")->type_name("N");
+}
+
+void add_model(CLI::App& app, std::string& path) {
+  app.add_option("model", path, "Model file, or the folder of a Paddle model")
+      ->required()
+      ->type_name("MODEL");
+  struct Names {
+    std::string model, params;
+  };
+  const auto names = std::make_shared<Names>();
+  app.add_option("--model-filename", names->model, "The program in MODEL, which is a folder")
+      ->type_name("NAME");
+  app.add_option("--params-filename", names->params, "The file of parameters beside the program")
+      ->type_name("NAME");
+  app.parse_complete_callback(
+      [&path, names] { path = model_path(path, names->model, names->params); });
 }
 
 void add_dequant_flag(CLI::App& app, Dequantize& value) {

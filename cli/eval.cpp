@@ -90,7 +90,7 @@ Command setup_eval(CLI::App& root) {
                            "quench eval model.onnx --data images.npy --labels labels.npy "
                            "--metric top1");
   auto flags = std::make_shared<EvalFlags>();
-  app->add_option("model", flags->model, "Model file")->required()->type_name("MODEL");
+  add_model(*app, flags->model);
   app->add_option("--metric", flags->metrics, "Metrics, as in top1,top5 (see quench list metrics)")
       ->allow_extra_args(false)
       ->type_name("LIST");

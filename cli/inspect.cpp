@@ -119,7 +119,7 @@ Command setup_inspect(CLI::App& root) {
   CLI::App* app =
       add_verb(root, "inspect", "Show what is in a model file", "quench inspect model.onnx");
   auto options = std::make_shared<InspectOptions>();
-  app->add_option("model", options->model, "Model file")->required()->type_name("MODEL");
+  add_model(*app, options->model);
   app->add_flag("--dump", options->dump, "Print every value and node as text");
   add_common_flags(*app, options->common, Work::Reads);
   return {app, [options] { return run(*options); }};

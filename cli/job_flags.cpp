@@ -10,7 +10,7 @@
 namespace quench::cli {
 
 void add_job_flags(CLI::App& app, JobFlags& flags, unsigned job, const QuantizeOptions& defaults) {
-  app.add_option("model", flags.model, "Model file")->required()->type_name("MODEL");
+  add_model(app, flags.model);
   CLI::Option* config =
       app.add_option("--config", flags.config, "INI file of converter_lite; flags override it");
   config->type_name("INI");

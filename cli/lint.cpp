@@ -57,7 +57,7 @@ Command setup_lint(CLI::App& root) {
   CLI::App* app = add_verb(root, "lint", "Tell which nodes a runtime will run on integers, and why",
                            "quench lint model.onnx --target onnxruntime");
   auto flags = std::make_shared<LintFlags>();
-  app->add_option("model", flags->model, "Model file")->required()->type_name("MODEL");
+  add_model(*app, flags->model);
   app->add_option("--target", flags->target, "Runtime")->type_name("NAME");
   add_common_flags(*app, flags->common, Work::Reads);
   return {app, [flags] { return run(*flags); }};

@@ -106,7 +106,7 @@ Command setup_pack(CLI::App& root) {
   CLI::App* app = add_verb(root, "pack", "Store a model in as few bytes as its numbers need",
                            "quench pack model.onnx -o model.qnch");
   auto flags = std::make_shared<PackFlags>();
-  app->add_option("model", flags->model, "Model file")->required()->type_name("MODEL");
+  add_model(*app, flags->model);
   app->add_option("-o,--out", flags->out, "Packed file, .qnch")->required()->type_name("FILE");
   app->add_flag("--no-encode", flags->plain, "Bit-pack tensors, but do not compress them");
   add_common_flags(*app, flags->common, Work::Reads);

@@ -88,7 +88,7 @@ Command setup_run(CLI::App& root) {
   CLI::App* app = add_verb(root, "run", "Run a model once and write its outputs as .npy files",
                            "quench run model.onnx --input x=x.npy -o out");
   auto flags = std::make_shared<RunFlags>();
-  app->add_option("model", flags->model, "Model file")->required()->type_name("MODEL");
+  add_model(*app, flags->model);
   app->add_option("--input", flags->inputs,
                   "NAME=a.npy, NAME=a.npz:member, NAME=zeros, NAME=ones or NAME=random:SEED; "
                   "once an input")

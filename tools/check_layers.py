@@ -32,7 +32,7 @@ THIRD_PARTY = {
     "oneapi/dnnl/": ["src/exec/"],
     "google/protobuf/": ["src/formats/"],
     "opencv2/": ["src/data/images"],
-    "nlohmann/": ["cli/", "src/report/", "src/options/", "src/tune/", "src/analyze/", "src/job/", "src/evaluate/", "src/base/json"],
+    "nlohmann/": ["cli/", "src/report/", "src/options/", "src/tune/", "src/analyze/", "src/job/", "src/evaluate/", "src/base/json", "src/formats/paddle/"],
     "CLI/": ["cli/"],
     "fmt/": ["src/", "cli/"],
     "zip.h": ["src/data/"],

@@ -19,6 +19,11 @@ struct FormatName {
 };
 std::vector<FormatName> model_formats();
 
+/// What `load` and every job take as the path of a model that is named by its folder and, where the
+/// folder holds several or they have no common names, the files in it; empty names are left out.
+std::string model_path(const std::string& model_dir, const std::string& model_filename,
+                       const std::string& params_filename);
+
 /// As `save` without `outputs`, which puts the file in place. Returns the bytes of the model and
 /// its data file.
 std::uint64_t save(const Model& model, const std::string& path, const SaveOptions& options,

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "evaluate/random_inputs.h"
 #include "formats/disk_bytes.h"
+#include "formats/locate.h"
 #include "quench/evaluate.h"
 
 namespace quench {
@@ -53,7 +54,8 @@ std::int64_t external_bytes(const Graph& root) {
 }  // namespace
 
 std::int64_t bytes_on_disk(const std::string& path, const Model& model) {
-  return static_cast<std::int64_t>(file_size(path)) + external_bytes(model.graph);
+  return static_cast<std::int64_t>(file_size(locate_model(path).model)) +
+         external_bytes(model.graph);
 }
 
 ModelSummary inspect(const std::string& path) {

@@ -40,6 +40,16 @@ const FormatInfo& format_for_path(std::string_view path) {
        path);
 }
 
+/// The files beside the model of a file that is there.
+std::vector<std::string> data_files(const ModelFiles& files) {
+  const auto file = MappedFile::open(files.model);
+  for (const FormatInfo& each : all_formats()) {
+    if (!each.sniff(file->bytes())) continue;
+    return each.data_files == nullptr ? std::vector<std::string>() : each.data_files(files);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::span<const FormatInfo> all_formats() {
@@ -60,14 +70,15 @@ std::vector<FormatName> model_formats() {
 }
 
 Model load(const std::string& path) {
-  const auto file = MappedFile::open(path);  // its errors name the file already
+  const ModelFiles files = locate_model(path);
+  const auto file = MappedFile::open(files.model);  // its errors name the file already
   try {
     for (const FormatInfo& each : all_formats()) {
-      if (each.sniff(file->bytes())) return each.read(path, file);
+      if (each.sniff(file->bytes())) return each.read(files, file);
     }
     fail_unknown(file->bytes());
   } catch (Error& error) {
-    throw error.in(path);
+    throw error.in(files.model);
   }
 }
 
@@ -88,17 +99,11 @@ std::uint64_t save(const Model& model, const std::string& path, const SaveOption
 }
 
 void reads_model(Outputs& outputs, const std::string& path, const std::string& what) {
-  outputs.reads(path, what);
-  std::vector<std::string> files;
+  const ModelFiles files = locate_model(path);
+  outputs.reads(files.model, what);
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return;
-  const auto file = MappedFile::open(path);
-  for (const FormatInfo& each : all_formats()) {
-    if (!each.sniff(file->bytes())) continue;
-    if (each.data_files != nullptr) files = each.data_files(path);
-    break;
-  }
-  for (const std::string& data : files) outputs.reads(data, "the weights of " + what);
+  if (!std::filesystem::is_regular_file(files.model, error)) return;
+  for (const std::string& data : data_files(files)) outputs.reads(data, "the weights of " + what);
 }
 
 void writes_model(Outputs& outputs, const std::string& path, const std::string& what) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "formats/locate.h"
 #include "quench/model.h"
 
 namespace quench {
@@ -20,13 +21,16 @@ struct FormatInfo {
   std::string_view extension;  ///< of files that `save` writes in this format
   /// Whether the file looks like this format; must be cheap and never throw.
   bool (*sniff)(std::span<const std::byte> file);
-  Model (*read)(const std::string& path, const std::shared_ptr<const MappedFile>& file);
+  Model (*read)(const ModelFiles& files, const std::shared_ptr<const MappedFile>& model);
   /// The files beside a model that it reads; null where there are none. Must not throw.
-  std::vector<std::string> (*data_files)(const std::string& path);
+  std::vector<std::string> (*data_files)(const ModelFiles& files);
   /// That of them which saving another model in its place replaces, or "".
   std::string (*own_data_file)(const std::string& path);
   std::unique_ptr<Staged> (*stage)(const Model& model, const std::string& path,
                                    const SaveOptions& options);
+  /// The files of this format in a folder that stands for a model, by their names; null: a folder
+  /// never does. Must not throw.
+  std::vector<std::string> (*models_in)(const std::string& folder) = nullptr;
 };
 
 #define QUENCH_FORMAT(name) FormatInfo name##_format();

@@ -8,6 +8,7 @@
 #include "analyze/sensitivity.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "formats/locate.h"
 #include "job/analysis.h"
 #include "job/job_files.h"
 #include "report/job_page.h"
@@ -33,7 +34,7 @@ std::string hex(std::uint64_t hash) { return format("{:016x}", hash); }
 ScoreOrigin origin_of(Analysis& analysis, const AnalyzeOptions& options,
                       const SensitivityOptions& how) {
   ScoreOrigin result;
-  const auto file = MappedFile::open(analysis.job.model_path);
+  const auto file = MappedFile::open(locate_model(analysis.job.model_path).model);
   result.model = hex(hash_bytes(file->bytes()));
   // Every calibration sample has its part in the scales.
   std::uint64_t scales = analysis.evaluator ? analysis.evaluator->data().fingerprint() : 0;

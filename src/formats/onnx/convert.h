@@ -51,7 +51,7 @@ void write_node(const Graph& graph, const Node& node, Store& store, NodeProto& p
 void write_attribute(const Attribute& attribute, Store& store, AttributeProto& proto);
 void write_value_info(const Value& value, ValueInfoProto& proto);
 
-/// Fills a message with what a `foreign` string kept of it.
+/// Fills a message with what a `foreign` string kept of it; another format's is passed over.
 void parse_foreign(const std::string& foreign, google::protobuf::MessageLite& message);
 /// "ai.onnx" is another name of ONNX's own domain.
 std::string plain_domain(const std::string& domain);

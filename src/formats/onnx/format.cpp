@@ -27,8 +27,8 @@ bool sniff(std::span<const std::byte> file) {
   return tag < 0x80 && opens_model(tag >> 3, static_cast<onnx::WireType>(tag & 7));
 }
 
-Model read(const std::string& path, const std::shared_ptr<const MappedFile>& file) {
-  return onnx::read_bytes(path, {file->bytes(), file});
+Model read(const ModelFiles& files, const std::shared_ptr<const MappedFile>& file) {
+  return onnx::read_bytes(files.model, {file->bytes(), file});
 }
 
 std::unique_ptr<Staged> stage(const Model& model, const std::string& path,
@@ -36,12 +36,12 @@ std::unique_ptr<Staged> stage(const Model& model, const std::string& path,
   return onnx::stage_file(model, path, options);
 }
 
-std::vector<std::string> data_files(const std::string& path) {
-  std::vector<std::string> files;
-  for (const std::string& location : onnx::data_locations(path)) {
-    files.push_back((std::filesystem::path(path).parent_path() / location).string());
+std::vector<std::string> data_files(const ModelFiles& files) {
+  std::vector<std::string> found;
+  for (const std::string& location : onnx::data_locations(files.model)) {
+    found.push_back((std::filesystem::path(files.model).parent_path() / location).string());
   }
-  return files;
+  return found;
 }
 
 std::string own_data_file(const std::string& path) {

@@ -63,21 +63,6 @@ bool has_odd_bools(DType dtype, std::span<const std::byte> bytes) {
          std::ranges::any_of(bytes, [](std::byte b) { return b > std::byte{1}; });
 }
 
-Tensor tensor_over(DType dtype, Shape shape, Stored stored, const ReadOptions& options) {
-  if (has_odd_bools(dtype, stored.bytes)) {
-    Tensor result = Tensor::zeros(dtype, std::move(shape));
-    std::ranges::transform(stored.bytes, result.mutable_bytes().begin(), [](std::byte b) {
-      return b == std::byte{0} ? std::byte{0} : std::byte{1};
-    });
-    return result;
-  }
-  if (options.align && !is_aligned(stored.bytes.data(), alignment_of(dtype)) &&
-      !stored.bytes.empty()) {
-    stored = copy_of(stored.bytes);
-  }
-  return Tensor::view(dtype, std::move(shape), stored.bytes, std::move(stored.owner));
-}
-
 std::int64_t count_of(const Shape& shape) {
   const auto count = num_elements(shape);
   if (!count) {
@@ -134,6 +119,21 @@ ConstantForm form_of(const TensorProto& proto) {
 }
 
 }  // namespace
+
+Tensor tensor_over(DType dtype, Shape shape, Stored stored, const ReadOptions& options) {
+  if (has_odd_bools(dtype, stored.bytes)) {
+    Tensor result = Tensor::zeros(dtype, std::move(shape));
+    std::ranges::transform(stored.bytes, result.mutable_bytes().begin(), [](std::byte b) {
+      return b == std::byte{0} ? std::byte{0} : std::byte{1};
+    });
+    return result;
+  }
+  if (options.align && !is_aligned(stored.bytes.data(), alignment_of(dtype)) &&
+      !stored.bytes.empty()) {
+    stored = copy_of(stored.bytes);
+  }
+  return Tensor::view(dtype, std::move(shape), stored.bytes, std::move(stored.owner));
+}
 
 std::optional<ReadTensor> read_tensor(const TensorProto& proto, Source& source) {
   const auto dtype = static_cast<DType>(proto.data_type());

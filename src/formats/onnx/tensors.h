@@ -24,6 +24,9 @@ struct ReadTensor {
   ConstantForm form = ConstantForm::Raw;
 };
 
+/// A tensor over bytes of a file, which are copied where they are not aligned for their type.
+Tensor tensor_over(DType dtype, Shape shape, Stored stored, const ReadOptions& options);
+
 /// The tensor of a message, without a copy where its bytes are aligned. Nothing when its type has a
 /// number Quench does not know.
 std::optional<ReadTensor> read_tensor(const TensorProto& proto, Source& source);

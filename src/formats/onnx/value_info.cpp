@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "formats/foreign.h"
 #include "formats/onnx/convert.h"
 #include "formats/onnx/onnx.pb.h"
 
@@ -95,7 +96,7 @@ void write_value_info(const Value& value, ValueInfoProto& proto) {
 }
 
 void parse_foreign(const std::string& foreign, google::protobuf::MessageLite& message) {
-  if (!foreign.empty() && !message.ParseFromString(foreign)) {
+  if (!foreign.empty() && is_onnx(foreign) && !message.ParseFromString(foreign)) {
     fail(ErrorKind::Internal, "a part kept from the model file cannot be read back");
   }
 }

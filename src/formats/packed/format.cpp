@@ -13,7 +13,7 @@ bool sniff(std::span<const std::byte> file) {
          std::memcmp(file.data(), packed::kMagic.data(), packed::kMagic.size()) == 0;
 }
 
-Model read(const std::string& /*path*/, const std::shared_ptr<const MappedFile>& file) {
+Model read(const ModelFiles& /*files*/, const std::shared_ptr<const MappedFile>& file) {
   return packed::read_bytes({file->bytes(), file});
 }
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a model lies: a file, a folder that holds one, or a file and the one of its parameters.
+#pragma once
+
+#include <string>
+
+namespace quench {
+
+/// The files that a path names.
+struct ModelFiles {
+  std::string model;   ///< what holds the graph
+  std::string params;  ///< of parameters, where it is named; else ""
+};
+
+/// The files of `path`: a file; a folder with one model in it; or either, a comma, and the file of
+/// parameters, which lies beside the model unless its path is absolute. Throws Error(Usage) for a
+/// folder that holds no model or several.
+ModelFiles locate_model(const std::string& path);
+
+}  // namespace quench
