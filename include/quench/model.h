@@ -59,6 +59,9 @@ struct SaveOptions {
   Data data = Data::AsRead;
   /// Packed files: each tensor in its smallest coding; false stores its bits plainly.
   bool encode = true;
+  /// Quantised Paddle programs: the fake_quantize operators of older deployers (onnx_format=False)
+  /// in place of quantize_linear and dequantize_linear.
+  bool fake_quantize = false;
 };
 
 /// Reads a model file; its weights stay mapped, not copied.

@@ -86,6 +86,8 @@ struct TargetInfo {
   bool per_channel = true;       ///< weights may have a grid for each channel
   /// Likewise those of depthwise transposed convolutions, along axis 0 and not 1.
   bool transposed_depthwise = false;
+  /// A square matrix has one scale: the runtime mistakes the axis of several.
+  bool square_per_tensor = false;
   /// An Add of a layer's result and a skip connection reads the layer's result unquantised.
   bool residual_in_float = false;
   bool shared_concat = false;  ///< the inputs and the output of a Concat have one grid

@@ -58,7 +58,10 @@ class Placer {
     spec.bits = rule.weight_bits.value_or(8);
     spec.narrow = job_.target.narrow_weights;
     spec.observer = rule.weight_observer.value_or(job_.config.default_weight_observer);
-    const bool by_channel = rule.per_channel.value_or(spec.observer.starts_with(kChannelWise));
+    const bool square = job_.target.square_per_tensor && weight.rank() == 2 &&
+                        weight.shape()[0] == weight.shape()[1];
+    const bool by_channel =
+        !square && rule.per_channel.value_or(spec.observer.starts_with(kChannelWise));
     if (by_channel && job_.target.per_channel) spec.axis = channel_axis(node, input, weight);
     if (by_channel && job_.target.transposed_depthwise && spec.axis < 0) {
       spec.axis = depthwise_axis(node, weight);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole graph as a program.
+#include <algorithm>
+#include <set>
+
+#include "base/format.h"
+#include "formats/paddle/write/writer.h"
+
+namespace quench::paddle::write {
+namespace {
+
+void check_operators(const Graph& graph) {
+  std::set<std::string> unknown;
+  for (const Node& node : graph.nodes) {
+    if (!node.domain.empty()) {
+      unknown.insert(node.domain + "." + node.op_type);
+    } else if (write_row(node.op_type) == nullptr) {
+      unknown.insert(node.op_type);
+    }
+  }
+  if (unknown.empty()) return;
+  fail(ErrorKind::Unsupported, "Paddle has no counterpart for {}; write the model as ONNX",
+       fmt::join(unknown, ", "));
+}
+
+}  // namespace
+
+const WriteRow* write_row(std::string_view op_type) {
+  static const std::vector<WriteRow> rows = [] {
+    std::vector<WriteRow> all;
+    for (const auto& family : {
+#define QUENCH_PADDLE_ROWS(family) family##_rows(),
+#include "formats/paddle/write/families.inc"
+#undef QUENCH_PADDLE_ROWS
+         }) {
+      all.insert(all.end(), family.begin(), family.end());
+    }
+    return all;
+  }();
+  const auto found = std::ranges::find(rows, op_type, &WriteRow::op_type);
+  return found == rows.end() ? nullptr : &*found;
+}
+
+Written write_program(const Model& model) {
+  const Model legal = legalize(model);
+  check_operators(legal.graph);
+  Writer writer(legal.graph);
+  name_as_paddle(writer);
+  writer.feed();
+  for (const Node& node : legal.graph.nodes) {
+    write_row(node.op_type)->write({writer, node, legal.opset()});
+  }
+  writer.fetch();
+  ProgramDesc program = writer.take();
+  return {std::move(program), writer.parameters()};
+}
+
+}  // namespace quench::paddle::write

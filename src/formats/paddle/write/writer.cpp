@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Paddle program under construction.
+#include "formats/paddle/write/writer.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/format.h"
+#include "formats/paddle/types.h"
+
+namespace quench::paddle::write {
+namespace {
+
+/// One message a kind of attribute.
+void fill(OpDesc::Attr& attr, const AttrValue& value) {
+  struct Fill {
+    OpDesc::Attr& attr;
+    void operator()(bool v) const { attr.set_type(BOOLEAN), attr.set_b(v); }
+    void operator()(std::int32_t v) const { attr.set_type(INT), attr.set_i(v); }
+    void operator()(std::int64_t v) const { attr.set_type(LONG), attr.set_l(v); }
+    void operator()(float v) const { attr.set_type(FLOAT), attr.set_f(v); }
+    void operator()(const std::string& v) const { attr.set_type(STRING), attr.set_s(v); }
+    void operator()(const Ints& v) const {
+      attr.set_type(INTS), attr.mutable_ints()->Add(v.begin(), v.end());
+    }
+    void operator()(const std::vector<float>& v) const {
+      attr.set_type(FLOATS), attr.mutable_floats()->Add(v.begin(), v.end());
+    }
+    void operator()(const std::vector<std::int64_t>& v) const {
+      attr.set_type(LONGS), attr.mutable_longs()->Add(v.begin(), v.end());
+    }
+  };
+  std::visit(Fill{attr}, value);
+}
+
+void add_argument(OpDesc::Var& var, const char* argument, const Names& names) {
+  var.set_parameter(argument);
+  for (const std::string& name : names) var.add_arguments(name);
+}
+
+void set_type(VarDesc& var, DType dtype, const std::optional<std::vector<Dim>>& shape) {
+  var.mutable_type()->set_type(VarType::LOD_TENSOR);
+  VarType::TensorDesc& tensor = *var.mutable_type()->mutable_lod_tensor()->mutable_tensor();
+  const TypeRow* row = type_row(dtype);
+  tensor.set_data_type(row == nullptr ? type_row(DType::Float32)->number : row->number);
+  if (!shape) return;
+  for (const Dim& dim : *shape) tensor.add_dims(dim.known() ? dim.value : -1);
+}
+
+std::vector<Dim> dims_of(const Shape& shape) {
+  std::vector<Dim> dims;
+  for (const std::int64_t size : shape) dims.push_back({.value = size, .symbol = {}});
+  return dims;
+}
+
+void add_endpoint(BlockDesc& block, const char* name, VarType::Type type) {
+  VarDesc& var = *block.add_vars();
+  var.set_name(name);
+  var.mutable_type()->set_type(type);
+  var.set_persistable(true);
+}
+
+}  // namespace
+
+Op& Op::in(const char* argument, const Names& names) {
+  add_argument(*desc_.add_inputs(), argument, names);
+  return *this;
+}
+
+Op& Op::out(const char* argument, const Names& names) {
+  add_argument(*desc_.add_outputs(), argument, names);
+  return *this;
+}
+
+Op& Op::set(const char* name, const AttrValue& value) {
+  OpDesc::Attr& attr = *desc_.add_attrs();
+  attr.set_name(name);
+  fill(attr, value);
+  return *this;
+}
+
+Writer::Writer(const Graph& graph) : graph_(graph) {
+  BlockDesc& block = *program_.add_blocks();
+  block.set_idx(0);
+  block.set_parent_idx(-1);
+  for (const Value& value : graph.values()) {
+    if (!value.constant) types_.emplace(value.name, value.type);
+  }
+}
+
+std::string Writer::variable(ValueId value) {
+  const auto known = names_.find(value);
+  if (known != names_.end()) return known->second;
+  const Value& what = graph_[value];
+  std::string name = what.constant ? parameter(what.name, *what.constant) : what.name;
+  return names_[value] = std::move(name);
+}
+
+void Writer::call(ValueId value, const std::string& name) {
+  if (const Tensor* tensor = graph_.constant(value)) {
+    parameters_.emplace(name, *tensor);
+  } else {
+    types_.erase(graph_[value].name);
+    types_.emplace(name, graph_[value].type);
+  }
+  names_[value] = name;
+}
+
+std::string Writer::derived(ValueId constant, std::string_view stem, Tensor tensor) {
+  const auto known = derived_.find(constant);
+  if (known != derived_.end()) return known->second;
+  return derived_[constant] = parameter(stem, std::move(tensor));
+}
+
+std::string Writer::free_name(std::string_view stem) const {
+  std::string name(stem);
+  for (int i = 1; taken(name); ++i) {
+    name = format("{}_{}", stem, i);
+  }
+  return name;
+}
+
+std::string Writer::parameter(std::string_view stem, Tensor tensor) {
+  const std::string name = free_name(stem);
+  parameters_.emplace(name, std::move(tensor));
+  return name;
+}
+
+std::string Writer::temporary(std::string_view stem, const ValueType& like) {
+  const std::string name = free_name(stem);
+  types_.emplace(name, like);
+  return name;
+}
+
+Op Writer::op(const char* type) {
+  OpDesc& desc = *program_.mutable_blocks(0)->add_ops();
+  desc.set_type(type);
+  return Op(desc);
+}
+
+void Writer::feed() {
+  add_endpoint(*program_.mutable_blocks(0), "feed", VarType::FEED_MINIBATCH);
+  std::int32_t column = 0;
+  for (const ValueId input : graph_.inputs) {
+    if (graph_.constant(input) != nullptr) continue;
+    op("feed").in("X", "feed").out("Out", variable(input)).set("col", column++);
+  }
+}
+
+void Writer::fetch() {
+  add_endpoint(*program_.mutable_blocks(0), "fetch", VarType::FETCH_LIST);
+  std::int32_t column = 0;
+  for (const ValueId output : graph_.outputs) {
+    op("fetch").in("X", variable(output)).out("Out", "fetch").set("col", column++);
+  }
+}
+
+void Writer::declare(const std::string& name, const ValueType& type) {
+  VarDesc& var = *program_.mutable_blocks(0)->add_vars();
+  var.set_name(name);
+  set_type(var, type.dtype, type.shape);
+  var.set_persistable(false);
+}
+
+ProgramDesc Writer::take() {
+  std::set<std::string> used;
+  for (const OpDesc& op : program_.blocks(0).ops()) {
+    for (const auto* arguments : {&op.inputs(), &op.outputs()}) {
+      for (const OpDesc::Var& var : *arguments) {
+        used.insert(var.arguments().begin(), var.arguments().end());
+      }
+    }
+  }
+  for (const auto& [name, type] : types_) {
+    if (used.contains(name)) declare(name, type);
+  }
+  for (const auto& [name, tensor] : parameters_) {
+    VarDesc& var = *program_.mutable_blocks(0)->add_vars();
+    var.set_name(name);
+    // Integer weights are declared as the floats they stand for, as Paddle's own tools do.
+    const bool weight = tensor.dtype() == DType::Int8;
+    set_type(var, weight ? DType::Float32 : tensor.dtype(), dims_of(tensor.shape()));
+    var.set_persistable(true);
+    var.set_is_parameter(true);
+    var.set_stop_gradient(true);
+  }
+  program_.mutable_version()->set_version(0);
+  return std::move(program_);
+}
+
+std::int64_t NodeWriter::rank(std::size_t input) const {
+  if (const Tensor* tensor = constant(input)) return tensor->rank();
+  const ValueType& known = type(input);
+  if (!known.shape) refuse("the rank of what it reads is not known");
+  return static_cast<std::int64_t>(known.shape->size());
+}
+
+std::string NodeWriter::between(std::string_view suffix) const {
+  const Value& made = graph()[node.outputs[0]];
+  return writer.temporary(format("{}.{}", made.name, suffix), made.type);
+}
+
+std::optional<std::vector<std::int64_t>> NodeWriter::ints(const char* attribute,
+                                                          std::size_t input) const {
+  if (node.find(attribute) != nullptr) return node.get_ints(attribute);
+  if (!has(input)) return std::nullopt;
+  const Tensor* tensor = constant(input);
+  if (tensor == nullptr) refuse(format("its {} are computed while it runs", attribute));
+  const Tensor wide = convert(*tensor, DType::Int64);
+  const std::span<const std::int64_t> values = wide.data<std::int64_t>();
+  return std::vector<std::int64_t>(values.begin(), values.end());
+}
+
+float NodeWriter::number(std::size_t input) const {
+  const Tensor* tensor = constant(input);
+  if (tensor == nullptr || tensor->size() != 1) refuse("one of its numbers is not a constant");
+  return to_float(*tensor)[0];
+}
+
+void NodeWriter::refuse(std::string_view reason) const {
+  fail(ErrorKind::Unsupported, "{} ({}) cannot be written as Paddle: {}", label(graph(), node),
+       node.op_type, reason);
+}
+
+Ints narrow(const std::vector<std::int64_t>& values) {
+  Ints result;
+  for (const std::int64_t value : values) {
+    constexpr std::int64_t kLow = std::numeric_limits<std::int32_t>::min();
+    constexpr std::int64_t kHigh = std::numeric_limits<std::int32_t>::max();
+    result.push_back(static_cast<std::int32_t>(std::clamp(value, kLow, kHigh)));
+  }
+  return result;
+}
+
+}  // namespace quench::paddle::write

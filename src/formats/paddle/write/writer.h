@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Paddle program under construction: variables, operators and parameters.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "formats/paddle/framework.pb.h"
+#include "quench/model.h"
+
+namespace quench::paddle::write {
+
+using Names = std::vector<std::string>;
+using Ints = std::vector<std::int32_t>;
+using AttrValue = std::variant<bool, std::int32_t, std::int64_t, float, std::string, Ints,
+                               std::vector<float>, std::vector<std::int64_t>>;
+
+/// An operator description being filled in.
+class Op {
+ public:
+  explicit Op(OpDesc& desc) : desc_(desc) {}
+  Op& in(const char* argument, const std::string& name) { return in(argument, Names{name}); }
+  Op& in(const char* argument, const Names& names);
+  Op& out(const char* argument, const std::string& name) { return out(argument, Names{name}); }
+  Op& out(const char* argument, const Names& names);
+  Op& set(const char* name, const AttrValue& value);
+
+ private:
+  OpDesc& desc_;
+};
+
+/// The first block of a program. Names of values stay what they are in the graph.
+class Writer {
+ public:
+  explicit Writer(const Graph& graph);
+
+  const Graph& graph() const noexcept { return graph_; }
+  /// The variable of a value; a constant becomes a parameter when it is first asked for.
+  std::string variable(ValueId value);
+  /// The value's variable has another name from now on; it must not have been asked for.
+  void call(ValueId value, const std::string& name);
+  bool taken(const std::string& name) const {
+    return types_.contains(name) || parameters_.contains(name);
+  }
+  /// A parameter that is made from a constant, once, in another form than the constant's.
+  std::string derived(ValueId constant, std::string_view stem, Tensor tensor);
+  /// A new parameter, called `stem` where that is free.
+  std::string parameter(std::string_view stem, Tensor tensor);
+  /// A new variable for what `like` is the type of.
+  std::string temporary(std::string_view stem, const ValueType& like);
+  Op op(const char* type);
+
+  /// The block's inputs and outputs: feed and fetch operators.
+  void feed();
+  void fetch();
+  /// Declares every variable; call it last.
+  ProgramDesc take();
+  const std::map<std::string, Tensor>& parameters() const noexcept { return parameters_; }
+
+ private:
+  std::string free_name(std::string_view stem) const;
+  void declare(const std::string& name, const ValueType& type);
+
+  const Graph& graph_;
+  ProgramDesc program_;
+  std::map<ValueId, std::string> names_;
+  std::map<ValueId, std::string> derived_;  ///< by constant
+  std::map<std::string, ValueType> types_;  ///< of all variables but parameters
+  std::map<std::string, Tensor> parameters_;
+};
+
+/// One node, as a row of the table of operators sees it.
+struct NodeWriter {
+  Writer& writer;
+  const Node& node;
+  std::int64_t opset;  ///< of the model's ONNX operators
+
+  const Graph& graph() const noexcept { return writer.graph(); }
+  bool has(std::size_t input) const { return node.input(input) != kNoValue; }
+  std::string in(std::size_t input = 0) const { return writer.variable(node.input(input)); }
+  std::string out(std::size_t output = 0) const { return writer.variable(node.outputs[output]); }
+  const Tensor* constant(std::size_t input) const { return graph().constant(node.input(input)); }
+  const ValueType& type(std::size_t input) const { return graph()[node.input(input)].type; }
+  /// Of an input; refuses where it is not known.
+  std::int64_t rank(std::size_t input) const;
+  /// A variable between two operators, of the type of the first output.
+  std::string between(std::string_view suffix) const;
+  Op op(const char* paddle_type) const { return writer.op(paddle_type); }
+  /// `op` from X to Out.
+  Op unary(const char* paddle_type) const {
+    return op(paddle_type).in("X", in()).out("Out", out());
+  }
+  /// The integers of an attribute or, in later versions of the operator, of a constant input.
+  std::optional<std::vector<std::int64_t>> ints(const char* attribute, std::size_t input) const;
+  /// The number in a constant input of one element.
+  float number(std::size_t input) const;
+  [[noreturn]] void refuse(std::string_view reason) const;
+};
+
+Ints narrow(const std::vector<std::int64_t>& values);
+
+/// Writes one kind of node.
+struct WriteRow {
+  std::string_view op_type;
+  void (*write)(const NodeWriter& node);
+};
+
+/// Tables of rows, one a family.
+#define QUENCH_PADDLE_ROWS(family) std::vector<WriteRow> family##_rows();
+#include "formats/paddle/write/families.inc"
+#undef QUENCH_PADDLE_ROWS
+
+/// The row of an operator of ONNX's own domain; null: Paddle has no counterpart.
+const WriteRow* write_row(std::string_view op_type);
+
+/// Gives the values of quantised models the names that Paddle's own tools give them: a weight keeps
+/// its name, an activation X becomes X.quantized and X.quantized.dequantized.
+void name_as_paddle(Writer& writer);
+
+/// What Paddle has another form for: weights that are transposed by their layer, integer biases,
+/// integers that are dequantised for each of their readers.
+Model legalize(const Model& model);
+
+/// A program and its parameters, of float or quantised models.
+struct Written {
+  ProgramDesc program;
+  std::map<std::string, Tensor> parameters;
+};
+/// Throws Error(Unsupported) that lists all operators for which Paddle has no counterpart.
+Written write_program(const Model& model);
+
+/// Rewrites quantize_linear and dequantize_linear as the operators that stood for them before.
+void to_old_form(Written& written);
+
+}  // namespace quench::paddle::write
