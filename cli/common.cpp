@@ -38,10 +38,9 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
   app.add_option("--seed", flags.seed, "Seed of everything random")->type_name("N");
 }
 
-void add_model(CLI::App& app, std::string& path) {
-  app.add_option("model", path, "Model file, or the folder of a Paddle model")
-      ->required()
-      ->type_name("MODEL");
+CLI::Option* add_model(CLI::App& app, std::string& path) {
+  CLI::Option* model = app.add_option("model", path, "Model file, or the folder of a Paddle model");
+  model->required()->type_name("MODEL");
   struct Names {
     std::string model, params;
   };
@@ -52,6 +51,7 @@ void add_model(CLI::App& app, std::string& path) {
       ->type_name("NAME");
   app.parse_complete_callback(
       [&path, names] { path = model_path(path, names->model, names->params); });
+  return model;
 }
 
 void add_dequant_flag(CLI::App& app, Dequantize& value) {

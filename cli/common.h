@@ -32,7 +32,7 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, Work work);
 
 /// Adds the model that a verb reads, with --model-filename and --params-filename; `path` must
 /// outlive the parsing.
-void add_model(CLI::App& app, std::string& path);
+CLI::Option* add_model(CLI::App& app, std::string& path);
 
 /// Adds --dequant; `value` must outlive the parsing.
 void add_dequant_flag(CLI::App& app, Dequantize& value);

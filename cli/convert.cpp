@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// quench convert: the command lines of converter_lite.
+// quench convert: a model in another format; and the command lines of converter_lite.
 #include <fmt/format.h>
 
 #include <CLI/Config.hpp>
@@ -19,6 +19,8 @@ namespace quench::cli {
 namespace {
 
 struct ConvertFlags {
+  std::string model;  ///< empty: a command line of converter_lite
+  std::string out;
   ConverterFlags given;  ///< by name, without the dashes
   CommonFlags common;
 };
@@ -35,6 +37,11 @@ QuantizeReport copy_model(const std::string& from, const std::string& to,
   report.bytes_after = static_cast<std::int64_t>(save(model, to, {}, outputs));
   report.warnings = options.notes;
   return report;
+}
+
+void print_sizes(const std::string& out, const QuantizeReport& report) {
+  print(fmt::format("{}: {} from {}\n", out, human_bytes(report.bytes_after),
+                    human_bytes(report.bytes_before)));
 }
 
 void tell(const ConvertFlags& flags, const QuantizeOptions& options, const std::string& out,
@@ -54,12 +61,42 @@ void tell(const ConvertFlags& flags, const QuantizeOptions& options, const std::
   } else {
     print("not quantised: no configuration file names a quant_type\n");
   }
-  print(fmt::format("{}: {} from {}\n", out, human_bytes(report.bytes_after),
-                    human_bytes(report.bytes_before)));
+  print_sizes(out, report);
   print("CONVERT RESULT SUCCESS:0\n");
 }
 
+/// Ours: what is read is written in the format that the output's name asks for.
+int run_plain(const ConvertFlags& flags) {
+  if (flags.out.empty()) throw Error(ErrorKind::Usage, "convert MODEL needs -o FILE");
+  for (const auto& [name, value] : flags.given) {
+    if (value.empty()) continue;
+    throw Error(ErrorKind::Usage,
+                fmt::format("--{} is a flag of converter_lite, which takes --modelFile", name));
+  }
+  Outputs outputs;
+  const QuantizeReport report = copy_model(flags.model, flags.out, {}, outputs);
+  outputs.commit();
+  if (flags.common.json) {
+    print_json({{"model", flags.model},
+                {"out", flags.out},
+                {"bytes_before", report.bytes_before},
+                {"bytes_after", report.bytes_after}});
+  } else {
+    print_sizes(flags.out, report);
+  }
+  return kOk;
+}
+
+void expect_required(const ConvertFlags& flags) {
+  for (const ConverterFlag& flag : converter_flags()) {
+    if (!flag.required || !flags.given.at(std::string(flag.name)).empty()) continue;
+    throw Error(ErrorKind::Usage, fmt::format("--{} is required, or MODEL and -o", flag.name));
+  }
+}
+
 int run_convert(const ConvertFlags& flags) {
+  if (!flags.model.empty()) return run_plain(flags);
+  expect_required(flags);
   const QuantizeOptions options = converter_options(flags.given);
   const std::string out = converter_output(flags.given, options);
   const std::string& model = flags.given.at("modelFile");
@@ -92,13 +129,17 @@ int run_convert(const ConvertFlags& flags) {
 }  // namespace
 
 Command setup_convert(CLI::App& root) {
-  CLI::App* app = add_verb(root, "convert", "Take a command line of converter_lite",
+  CLI::App* app = add_verb(root, "convert",
+                           "Write a model in another format, or take a command line of "
+                           "converter_lite",
                            "quench convert --fmk=ONNX --modelFile=model.onnx --outputFile=copy");
   auto flags = std::make_shared<ConvertFlags>();
+  add_model(*app, flags->model)->required(false);
+  app->add_option("-o,--output", flags->out, "The file; its name says the format")
+      ->type_name("FILE");
   for (const ConverterFlag& flag : converter_flags()) {
     app->add_option(fmt::format("--{}", flag.name), flags->given[std::string(flag.name)],
                     std::string(flag.help))
-        ->required(flag.required)
         ->type_name(std::string(flag.value));
   }
   add_common_flags(*app, flags->common, Work::Runs);

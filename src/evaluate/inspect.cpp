@@ -5,7 +5,9 @@
 #include "base/file.h"
 #include "evaluate/random_inputs.h"
 #include "formats/disk_bytes.h"
+#include "formats/foreign.h"
 #include "formats/locate.h"
+#include "formats/registry.h"
 #include "quench/evaluate.h"
 
 namespace quench {
@@ -51,11 +53,21 @@ std::int64_t external_bytes(const Graph& root) {
   return total;
 }
 
+/// Of files of parameters, which ONNX models do not have.
+std::int64_t parameter_bytes(const std::string& path, const Model& model) {
+  std::int64_t total = 0;
+  if (is_onnx(model.foreign)) return total;
+  for (const std::string& file : model_data_files(locate_model(path))) {
+    total += static_cast<std::int64_t>(file_size(file));
+  }
+  return total;
+}
+
 }  // namespace
 
 std::int64_t bytes_on_disk(const std::string& path, const Model& model) {
-  return static_cast<std::int64_t>(file_size(locate_model(path).model)) +
-         external_bytes(model.graph);
+  const auto bytes = static_cast<std::int64_t>(file_size(locate_model(path).model));
+  return bytes + external_bytes(model.graph) + parameter_bytes(path, model);
 }
 
 ModelSummary inspect(const std::string& path) {

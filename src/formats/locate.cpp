@@ -28,12 +28,12 @@ std::string model_in(const std::string& folder) {
   std::ranges::sort(found);
   if (found.size() == 1) return found.front();
   if (found.empty()) {
-    fail(ErrorKind::Usage,
+    fail(ErrorKind::BadModel,
          "the folder '{}' holds no model that is known by its name; name the file "
          "(--model-filename)",
          folder);
   }
-  fail(ErrorKind::Usage, "the folder '{}' holds several models: {}; name one (--model-filename)",
+  fail(ErrorKind::BadModel, "the folder '{}' holds several models: {}; name one (--model-filename)",
        folder, fmt::join(found, ", "));
 }
 

@@ -13,8 +13,8 @@ struct ModelFiles {
 };
 
 /// The files of `path`: a file; a folder with one model in it; or either, a comma, and the file of
-/// parameters, which lies beside the model unless its path is absolute. Throws Error(Usage) for a
-/// folder that holds no model or several.
+/// parameters, which lies beside the model unless its path is absolute. Throws Error(BadModel) for
+/// a folder that holds no model or several.
 ModelFiles locate_model(const std::string& path);
 
 }  // namespace quench

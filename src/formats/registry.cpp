@@ -40,16 +40,6 @@ const FormatInfo& format_for_path(std::string_view path) {
        path);
 }
 
-/// The files beside the model of a file that is there.
-std::vector<std::string> data_files(const ModelFiles& files) {
-  const auto file = MappedFile::open(files.model);
-  for (const FormatInfo& each : all_formats()) {
-    if (!each.sniff(file->bytes())) continue;
-    return each.data_files == nullptr ? std::vector<std::string>() : each.data_files(files);
-  }
-  return {};
-}
-
 }  // namespace
 
 std::span<const FormatInfo> all_formats() {
@@ -59,6 +49,15 @@ std::span<const FormatInfo> all_formats() {
 #undef QUENCH_FORMAT
   });
   return formats;
+}
+
+std::vector<std::string> model_data_files(const ModelFiles& files) {
+  const auto file = MappedFile::open(files.model);
+  for (const FormatInfo& each : all_formats()) {
+    if (!each.sniff(file->bytes())) continue;
+    return each.data_files == nullptr ? std::vector<std::string>() : each.data_files(files);
+  }
+  return {};
 }
 
 std::vector<FormatName> model_formats() {
@@ -103,7 +102,8 @@ void reads_model(Outputs& outputs, const std::string& path, const std::string& w
   outputs.reads(files.model, what);
   std::error_code error;
   if (!std::filesystem::is_regular_file(files.model, error)) return;
-  for (const std::string& data : data_files(files)) outputs.reads(data, "the weights of " + what);
+  for (const std::string& data : model_data_files(files))
+    outputs.reads(data, "the weights of " + what);
 }
 
 void writes_model(Outputs& outputs, const std::string& path, const std::string& what) {

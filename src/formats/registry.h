@@ -40,6 +40,9 @@ struct FormatInfo {
 /// Every format, in the order in which files are offered to them.
 std::span<const FormatInfo> all_formats();
 
+/// The files beside a model, which is there, that reading it opens.
+std::vector<std::string> model_data_files(const ModelFiles& files);
+
 /// What a file that no format reads looks like: "a TFLite model"; empty when unknown.
 std::string_view guess_kind(std::span<const std::byte> file) noexcept;
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that Paddle itself wrote, a family of operators each: what they compute here is what
+// Paddle computed. paddle_cases/make.py records them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "data/npy.h"
+#include "quench/session.h"
+#include "support/paths.h"
+
+namespace quench::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path cases() { return source_dir() / "tests/unit/formats/paddle_cases"; }
+
+/// Relative to the largest number of the tensor.
+void expect_near(const Tensor& found, const Tensor& wanted, const std::string& name) {
+  EXPECT_EQ(found.shape(), wanted.shape()) << name;
+  EXPECT_EQ(found.dtype(), wanted.dtype()) << name;
+  if (found.size() != wanted.size()) return;
+  const std::vector<float> x = to_float(found);
+  const std::vector<float> y = to_float(wanted);
+  float most = 0;
+  for (const float value : y) most = std::max(most, std::isfinite(value) ? std::abs(value) : 0);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (std::isnan(y[i])) {
+      EXPECT_TRUE(std::isnan(x[i])) << name;
+    } else {
+      ASSERT_NEAR(x[i], y[i], 1e-4F * std::max(most, 1e-6F)) << name << "[" << i << "]";
+    }
+  }
+}
+
+void expect_recorded(const std::string& model, const std::string& family) {
+  const std::string recorded = (cases() / (family + ".npz")).string();
+  Session session(load((cases() / model).string()));
+  TensorMap feeds;
+  std::vector<Tensor> wanted;
+  for (const std::string& name : data::npz_members(recorded)) {
+    if (name.starts_with("in")) feeds[name] = data::read_npz(recorded, name);
+    if (name.starts_with("out")) wanted.push_back(data::read_npz(recorded, name));
+  }
+  const TensorMap found = session.run(feeds);
+  ASSERT_EQ(session.outputs().size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::string& name = session.outputs()[i].name;
+    expect_near(found.at(name), wanted[i], family + " " + std::to_string(i) + " " + name);
+  }
+}
+
+std::vector<std::string> families() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(cases())) {
+    if (entry.path().extension() == ".npz") names.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+class PaddleCases : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(PaddleCases, ProgramsComputeWhatPaddleDid) {
+  if (!fs::exists(cases() / (GetParam() + ".pdmodel"))) GTEST_SKIP() << "recorded as PIR only";
+  expect_recorded(GetParam() + ".pdmodel", GetParam());
+}
+
+TEST_P(PaddleCases, PirComputesWhatPaddleDid) {
+  const std::string model = "pir/" + GetParam() + ".json";
+  if (!fs::exists(cases() / model)) GTEST_SKIP() << "recorded as a program only";
+  expect_recorded(model, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PaddleCases, ::testing::ValuesIn(families()),
+                         [](const auto& each) { return each.param; });
+
+}  // namespace
+}  // namespace quench::testing
