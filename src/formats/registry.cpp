@@ -29,10 +29,32 @@ namespace {
        kind, names);
 }
 
-const FormatInfo& format_for_path(std::string_view path) {
+/// A model that is to be written: its format, the path that this takes, and its first file.
+struct Written {
+  const FormatInfo& format;
+  std::string path;
+  std::string file;
+};
+
+Written written(const std::string& given) {
+  std::string path = given;
+  std::error_code error;
+  const bool folder = path.ends_with('/') || std::filesystem::is_directory(path, error);
   std::string extensions;
   for (const FormatInfo& each : all_formats()) {
-    if (path.ends_with(each.extension)) return each;
+    if (each.stage == nullptr) continue;
+    if (folder && !each.file_in_folder.empty()) {
+      path = (std::filesystem::path(path) / each.file_in_folder).string();
+      return {each, path, path};
+    }
+    const bool named = std::filesystem::path(path).filename() == each.other_name;
+    if (path.ends_with(each.extension) || named) return {each, path, path};
+    // A second file may be named behind a comma.
+    const std::size_t comma = path.rfind(',');
+    if (comma != std::string::npos && each.models_in != nullptr &&
+        std::string_view(path).substr(0, comma).ends_with(each.extension)) {
+      return {each, path, path.substr(0, comma)};
+    }
     extensions += extensions.empty() ? "" : " or ";
     extensions += each.extension;
   }
@@ -89,9 +111,9 @@ void save(const Model& model, const std::string& path, const SaveOptions& option
 
 std::uint64_t save(const Model& model, const std::string& path, const SaveOptions& options,
                    Outputs& outputs) {
-  const FormatInfo& format = format_for_path(path);
+  const Written target = written(path);
   try {
-    return outputs.add(format.stage(model, path, options));
+    return outputs.add(target.format.stage(model, target.path, options));
   } catch (Error& error) {
     throw error.in(path);
   }
@@ -107,10 +129,11 @@ void reads_model(Outputs& outputs, const std::string& path, const std::string& w
 }
 
 void writes_model(Outputs& outputs, const std::string& path, const std::string& what) {
-  const FormatInfo& format = format_for_path(path);
-  outputs.writes(path, what);
-  if (format.own_data_file == nullptr) return;
-  const std::string data = format.own_data_file(path);
+  const Written target = written(path);
+  if (path.ends_with('/')) make_folder(path);
+  outputs.writes(target.file, what);
+  if (target.format.own_data_file == nullptr) return;
+  const std::string data = target.format.own_data_file(target.path);
   if (!data.empty()) outputs.may_write(data, "the weights of " + what);
 }
 

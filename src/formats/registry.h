@@ -31,6 +31,10 @@ struct FormatInfo {
   /// The files of this format in a folder that stands for a model, by their names; null: a folder
   /// never does. Must not throw.
   std::vector<std::string> (*models_in)(const std::string& folder) = nullptr;
+  /// What `save` calls a model that is given a folder, and a name without an extension that it
+  /// takes, too; "": neither.
+  std::string_view file_in_folder = {};
+  std::string_view other_name = {};
 };
 
 #define QUENCH_FORMAT(name) FormatInfo name##_format();

@@ -131,10 +131,21 @@ class Placer {
   void place_output(NodeId id) {
     const Node& node = job_.node(id);
     const TargetOp* op = find_op(job_.target, node.op_type);
+    if (job_.target.fused_outputs && ops::is_convolution(node)) place_fused(node);
     if (!job_.target.quantize_outputs || op->float_output) return;
     if (node.op_type == "Softmax") return fix_shares(node);
     const NodeId activation = absorbed(id);
     need(activation < 0 ? node.outputs[0] : job_.node(activation).outputs[0], job_.rule(node));
+  }
+
+  void place_fused(const Node& node) {
+    ValueId result = node.outputs[0];
+    const NodeId reader = job_.uses.only_consumer(result);
+    if (reader >= 0 && ops::is(job_.node(reader), ops::kFunction)) {
+      result = job_.node(reader).outputs[0];
+    }
+    const bool leaves = job_.uses.is_output[static_cast<std::size_t>(result)];
+    if (!leaves) need(result, job_.rule(node));
   }
 
   /// Shares of one: signal processors know no other grid, and ONNX Runtime's QLinearSoftmax, which

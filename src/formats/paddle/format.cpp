@@ -42,6 +42,12 @@ std::vector<std::string> models_in(const std::string& folder) {
   return found;
 }
 
+std::string own_data_file(const std::string& path) {
+  const std::string params = paddle::write::params_path(path);
+  std::error_code error;
+  return fs::exists(params, error) ? params : "";
+}
+
 }  // namespace
 
 FormatInfo paddle_format() {
@@ -52,9 +58,11 @@ FormatInfo paddle_format() {
       .sniff = sniff,
       .read = paddle::read_model,
       .data_files = paddle::data_files,
-      .own_data_file = paddle::write::params_path,
+      .own_data_file = own_data_file,
       .stage = paddle::write::stage_program,
-      .models_in = models_in};
+      .models_in = models_in,
+      .file_in_folder = "inference.pdmodel",
+      .other_name = "__model__"};
 }
 
 }  // namespace quench

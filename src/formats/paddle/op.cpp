@@ -63,7 +63,15 @@ Op::Op(Translator& translator, const Block& block, const OpItem& item, const OpR
       item_(item),
       row_(row),
       first_node_(translator.graph().nodes.size()),
-      first_value_(translator.graph().values().size()) {}
+      first_value_(translator.graph().values().size()) {
+  if (translator.scope().outer != nullptr) return;  // blocks inside are not written back
+  for (const Argument& argument : item.inputs) {
+    for (const std::string& name : argument.variables) {
+      const ValueId value = translator.find(name);
+      if (value != kNoValue) variables_[value] = name;
+    }
+  }
+}
 
 int Op::opset() const { return translator_.opset(); }
 

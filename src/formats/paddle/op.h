@@ -127,7 +127,8 @@ class Op {
   const OpRow& row_;
   std::size_t first_node_;
   std::size_t first_value_;
-  std::vector<ValueId> bound_;  ///< values that are variables by now
+  std::vector<ValueId> bound_;                ///< values that are variables by now
+  std::map<ValueId, std::string> variables_;  ///< what is read and made, by the program's names
 };
 
 }  // namespace quench::paddle

@@ -114,6 +114,7 @@ void Op::set(std::string_view output, ValueId value, std::size_t index) {
   if (!fresh) value = node("Identity", {value});
   translator_.rename(value, name);
   bound_.push_back(value);
+  variables_[value] = name;
   translator_.define(name, value);
 }
 
@@ -124,17 +125,12 @@ void Op::alias(std::string_view output, ValueId value) {
 
 void Op::finish() {
   Graph& graph = translator_.graph();
-  const std::string origin = to_foreign({block_.index, item_.index});
   for (std::size_t i = first_node_; i < graph.nodes.size(); ++i) {
     Node& made = graph.nodes[i];
     const std::string& name = made.outputs.empty() ? item_.type : graph[made.outputs[0]].name;
     made.name = format("{}/{}", item_.type, name);
-    made.foreign = origin;
   }
-  for (std::size_t i = first_value_; i < graph.values().size(); ++i) {
-    Value& made = graph[static_cast<ValueId>(i)];
-    if (made.constant) made.foreign = origin;
-  }
+  remember(graph, first_node_, block_.index, item_.index, variables_);
 }
 
 }  // namespace quench::paddle

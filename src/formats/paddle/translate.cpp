@@ -178,22 +178,6 @@ void expect_readable(const Program& program) {
   expect_own_names(program);
 }
 
-std::string to_foreign(Origin origin) {
-  return make_foreign(kProgramForeign, format("{}:{}", origin.block, origin.op));
-}
-
-std::optional<Origin> origin_of(std::string_view foreign) {
-  const auto text = foreign_of(foreign, kProgramForeign);
-  if (!text) return std::nullopt;
-  Origin origin;
-  const char* end = text->data() + text->size();
-  const auto [colon, first] = std::from_chars(text->data(), end, origin.block);
-  if (first != std::errc() || colon == end || *colon != ':') return std::nullopt;
-  const auto [rest, second] = std::from_chars(colon + 1, end, origin.op);
-  if (second != std::errc() || rest != end) return std::nullopt;
-  return origin;
-}
-
 std::vector<const VarItem*> parameters_of(const Program& program) {
   std::vector<const VarItem*> result;
   for (const VarItem& var : program.blocks.front().vars) {

@@ -9,24 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/paddle/origin.h"
 #include "formats/paddle/program.h"
 #include "quench/model.h"
 
 namespace quench::paddle {
-
-/// What kept the original of a model: the serialized program, and PIR's text.
-inline constexpr std::string_view kProgramForeign = "paddle";
-inline constexpr std::string_view kPirForeign = "pir";
-
-/// Where in its program a node or constant came from.
-struct Origin {
-  int block = 0;  ///< BlockDesc.idx
-  int op = 0;     ///< position among its operators
-};
-/// Written into `foreign` of every node, and of every constant, that an operator became.
-std::string to_foreign(Origin origin);
-/// The reverse; nothing for what another format or no operator made.
-std::optional<Origin> origin_of(std::string_view foreign);
 
 /// The parameters of a program, in the order of its variables.
 std::vector<const VarItem*> parameters_of(const Program& program);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paddle Inference on CPU (oneDNN): symmetric int8, float biases. It finds the scales of layers at
-// their inputs, and those of what lies between at the inputs of that.
+// their inputs, and those of what lies between at the inputs of that. An integer convolution whose
+// result has no scale makes floats, wrongly where a hard_swish is fused with it (2.6.2 and 3.3.1).
 #include "plan/target.h"
 
 namespace quench::plan {
@@ -12,6 +13,7 @@ TargetInfo paddle() {
                     .activation_symmetric = true,
                     .quantize_bias = false,
                     .quantize_outputs = false,
+                    .fused_outputs = true,
                     .narrow_weights = true,
                     .square_per_tensor = true,
                     .shared_concat = true};

@@ -12,12 +12,19 @@
 namespace quench::paddle::write {
 namespace {
 
+std::string program_path(const std::string& path) {
+  const std::size_t comma = path.rfind(',');
+  const bool named = comma != std::string::npos && !path.ends_with(".pdmodel");
+  return named ? path.substr(0, comma) : path;
+}
+
 /// A program does not name its parameters, so a kill between two renames could leave it with those
 /// of another model, and nobody would see it. The old program goes first: what a kill leaves is
 /// either the old pair, or the new one, or no model.
 class StagedProgram final : public Staged {
  public:
-  explicit StagedProgram(const std::string& path) : program_(path), params_(params_path(path)) {}
+  explicit StagedProgram(const std::string& path)
+      : program_(program_path(path)), params_(params_path(path)) {}
 
   AtomicFile& program() { return program_; }
   AtomicFile& params() { return params_; }
@@ -41,7 +48,10 @@ class StagedProgram final : public Staged {
 }  // namespace
 
 std::string params_path(const std::string& path) {
-  const std::filesystem::path program(path);
+  const std::filesystem::path program(program_path(path));
+  if (program.string().size() < path.size()) {
+    return (program.parent_path() / path.substr(program.string().size() + 1)).string();
+  }
   if (program.filename() == "__model__") return (program.parent_path() / "__params__").string();
   return std::filesystem::path(program).replace_extension(".pdiparams").string();
 }

@@ -10,7 +10,8 @@
 
 namespace quench::paddle::write {
 
-/// The file of parameters that belongs to a program at `path`.
+/// The file of parameters that goes with a program at `path`, which may name it behind a comma: it
+/// lies beside the program.
 std::string params_path(const std::string& path);
 /// Writes both aside.
 std::unique_ptr<Staged> stage_program(const Model& model, const std::string& path,

@@ -135,6 +135,7 @@ class Legalizer {
 
 Model legalize(const Model& model) {
   Model result = model;
+  (void)infer_types(result);
   Legalizer(result.graph).run();
   return result;
 }

@@ -4,14 +4,17 @@
 #include <set>
 
 #include "base/format.h"
+#include "formats/paddle/write/originals.h"
 #include "formats/paddle/write/writer.h"
 
 namespace quench::paddle::write {
 namespace {
 
-void check_operators(const Graph& graph) {
+void check_operators(const Graph& graph, const Originals& originals) {
   std::set<std::string> unknown;
-  for (const Node& node : graph.nodes) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (originals.has(static_cast<NodeId>(i))) continue;
     if (!node.domain.empty()) {
       unknown.insert(node.domain + "." + node.op_type);
     } else if (write_row(node.op_type) == nullptr) {
@@ -43,15 +46,18 @@ const WriteRow* write_row(std::string_view op_type) {
 
 Written write_program(const Model& model) {
   const Model legal = legalize(model);
-  check_operators(legal.graph);
+  const Originals originals(legal);
+  check_operators(legal.graph, originals);
   Writer writer(legal.graph);
   name_as_paddle(writer);
-  writer.feed();
-  for (const Node& node : legal.graph.nodes) {
+  writer.feed(originals);
+  for (std::size_t i = 0; i < legal.graph.nodes.size(); ++i) {
+    const Node& node = legal.graph.nodes[i];
+    if (originals.write(static_cast<NodeId>(i), writer)) continue;
     write_row(node.op_type)->write({writer, node, legal.opset()});
   }
-  writer.fetch();
-  ProgramDesc program = writer.take();
+  writer.fetch(originals);
+  ProgramDesc program = writer.take(originals);
   return {std::move(program), writer.parameters()};
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "formats/paddle/types.h"
+#include "formats/paddle/write/originals.h"
 
 namespace quench::paddle::write {
 namespace {
@@ -52,6 +53,21 @@ std::vector<Dim> dims_of(const Shape& shape) {
   std::vector<Dim> dims;
   for (const std::int64_t size : shape) dims.push_back({.value = size, .symbol = {}});
   return dims;
+}
+
+/// A parameter that is another tensor than the original's is declared anew.
+void declare_parameter(VarDesc& var, const Tensor& tensor) {
+  const auto& dims = var.type().lod_tensor().tensor().dims();
+  const bool same =
+      std::equal(dims.begin(), dims.end(), tensor.shape().begin(), tensor.shape().end());
+  if (same && var.persistable()) return;
+  // Integer weights are declared as the floats they stand for, as Paddle's own tools do.
+  const bool weight = tensor.dtype() == DType::Int8;
+  var.clear_type();
+  set_type(var, weight ? DType::Float32 : tensor.dtype(), dims_of(tensor.shape()));
+  var.set_persistable(true);
+  var.set_is_parameter(true);
+  var.set_stop_gradient(true);
 }
 
 void add_endpoint(BlockDesc& block, const char* name, VarType::Type type) {
@@ -139,53 +155,97 @@ Op Writer::op(const char* type) {
   return Op(desc);
 }
 
-void Writer::feed() {
+void Writer::copy(const BlockDesc& block, const OpDesc& op,
+                  const std::map<std::string, std::string>& inputs,
+                  const std::map<std::string, std::string>& outputs) {
+  OpDesc& desc = *program_.mutable_blocks(0)->add_ops();
+  desc = op;
+  const auto rename = [&](const auto& names, std::string& name) {
+    const auto found = names.find(name);
+    if (found == names.end()) return false;
+    name = found->second;
+    return true;
+  };
+  for (OpDesc::Var& var : *desc.mutable_inputs()) {
+    for (std::string& name : *var.mutable_arguments()) rename(inputs, name);
+  }
+  for (OpDesc::Var& var : *desc.mutable_outputs()) {
+    for (std::string& name : *var.mutable_arguments()) {
+      // What is written in place is called as where it is read.
+      if (rename(outputs, name) || rename(inputs, name)) continue;
+      for (const VarDesc& known : block.vars()) {
+        if (known.name() == name) copied_.emplace(name, known);
+      }
+    }
+  }
+}
+
+void Writer::port(const OpDesc* original, const char* type, const std::string& name,
+                  std::int32_t column) {
+  if (original != nullptr) {
+    *program_.mutable_blocks(0)->add_ops() = *original;
+    return;
+  }
+  const bool feeds = std::string_view(type) == "feed";
+  op(type).in("X", feeds ? type : name).out("Out", feeds ? name : type).set("col", column);
+}
+
+void Writer::feed(const Originals& originals) {
   add_endpoint(*program_.mutable_blocks(0), "feed", VarType::FEED_MINIBATCH);
   std::int32_t column = 0;
   for (const ValueId input : graph_.inputs) {
     if (graph_.constant(input) != nullptr) continue;
-    op("feed").in("X", "feed").out("Out", variable(input)).set("col", column++);
+    const std::string name = variable(input);
+    port(originals.port("feed", name), "feed", name, column++);
   }
 }
 
-void Writer::fetch() {
+void Writer::fetch(const Originals& originals) {
   add_endpoint(*program_.mutable_blocks(0), "fetch", VarType::FETCH_LIST);
   std::int32_t column = 0;
   for (const ValueId output : graph_.outputs) {
-    op("fetch").in("X", variable(output)).out("Out", "fetch").set("col", column++);
+    const std::string name = variable(output);
+    port(originals.port("fetch", name), "fetch", name, column++);
   }
 }
 
-void Writer::declare(const std::string& name, const ValueType& type) {
-  VarDesc& var = *program_.mutable_blocks(0)->add_vars();
-  var.set_name(name);
-  set_type(var, type.dtype, type.shape);
-  var.set_persistable(false);
-}
-
-ProgramDesc Writer::take() {
+ProgramDesc Writer::take(const Originals& originals) {
+  BlockDesc& block = *program_.mutable_blocks(0);
   std::set<std::string> used;
-  for (const OpDesc& op : program_.blocks(0).ops()) {
+  for (const OpDesc& op : block.ops()) {
     for (const auto* arguments : {&op.inputs(), &op.outputs()}) {
       for (const OpDesc::Var& var : *arguments) {
         used.insert(var.arguments().begin(), var.arguments().end());
       }
     }
   }
-  for (const auto& [name, type] : types_) {
-    if (used.contains(name)) declare(name, type);
+  std::map<std::string, VarDesc> known = copied_;
+  if (originals.program().blocks_size() > 0) {
+    for (const VarDesc& var : originals.program().blocks(0).vars()) known.emplace(var.name(), var);
+    program_.mutable_version()->CopyFrom(originals.program().version());
+    program_.mutable_op_version_map()->CopyFrom(originals.program().op_version_map());
+  } else {
+    program_.mutable_version()->set_version(0);
   }
-  for (const auto& [name, tensor] : parameters_) {
-    VarDesc& var = *program_.mutable_blocks(0)->add_vars();
-    var.set_name(name);
-    // Integer weights are declared as the floats they stand for, as Paddle's own tools do.
-    const bool weight = tensor.dtype() == DType::Int8;
-    set_type(var, weight ? DType::Float32 : tensor.dtype(), dims_of(tensor.shape()));
-    var.set_persistable(true);
-    var.set_is_parameter(true);
-    var.set_stop_gradient(true);
+  for (const std::string& name : used) {
+    if (name == "feed" || name == "fetch") continue;
+    VarDesc& var = *block.add_vars();
+    const auto original = known.find(name);
+    const auto parameter = parameters_.find(name);
+    if (original != known.end()) {
+      var = original->second;
+    } else {
+      var.set_name(name);
+    }
+    if (parameter != parameters_.end()) {
+      declare_parameter(var, parameter->second);
+    } else if (original == known.end()) {
+      const auto type = types_.find(name);
+      set_type(var, type == types_.end() ? DType::Float32 : type->second.dtype,
+               type == types_.end() ? std::nullopt : type->second.shape);
+      var.set_persistable(false);
+    }
   }
-  program_.mutable_version()->set_version(0);
   return std::move(program_);
 }
 

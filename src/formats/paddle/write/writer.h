@@ -21,6 +21,8 @@ using Ints = std::vector<std::int32_t>;
 using AttrValue = std::variant<bool, std::int32_t, std::int64_t, float, std::string, Ints,
                                std::vector<float>, std::vector<std::int64_t>>;
 
+class Originals;
+
 /// An operator description being filled in.
 class Op {
  public:
@@ -55,23 +57,30 @@ class Writer {
   /// A new variable for what `like` is the type of.
   std::string temporary(std::string_view stem, const ValueType& like);
   Op op(const char* type);
+  /// An operator of another block, with other names for what it reads and makes. Variables that
+  /// only it has are declared as they are there.
+  void copy(const BlockDesc& block, const OpDesc& op,
+            const std::map<std::string, std::string>& inputs,
+            const std::map<std::string, std::string>& outputs);
 
-  /// The block's inputs and outputs: feed and fetch operators.
-  void feed();
-  void fetch();
-  /// Declares every variable; call it last.
-  ProgramDesc take();
+  /// The block's inputs and outputs: feed and fetch operators, as `originals` has them where it
+  /// does.
+  void feed(const Originals& originals);
+  void fetch(const Originals& originals);
+  /// Declares every variable, as `originals` has them where it does; call it last.
+  ProgramDesc take(const Originals& originals);
   const std::map<std::string, Tensor>& parameters() const noexcept { return parameters_; }
 
  private:
   std::string free_name(std::string_view stem) const;
-  void declare(const std::string& name, const ValueType& type);
+  void port(const OpDesc* original, const char* type, const std::string& name, std::int32_t column);
 
   const Graph& graph_;
   ProgramDesc program_;
   std::map<ValueId, std::string> names_;
   std::map<ValueId, std::string> derived_;  ///< by constant
   std::map<std::string, ValueType> types_;  ///< of all variables but parameters
+  std::map<std::string, VarDesc> copied_;   ///< declarations that came with operators
   std::map<std::string, Tensor> parameters_;
 };
 

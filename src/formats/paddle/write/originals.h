@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program that a model was read from: operators that nobody touched are written as they stood.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "formats/paddle/origin.h"
+#include "formats/paddle/write/writer.h"
+
+namespace quench::paddle::write {
+
+class Originals {
+ public:
+  /// Of a model from elsewhere there are none.
+  explicit Originals(const Model& model);
+
+  /// Whether the node came from an operator that is still whole.
+  bool has(NodeId id) const { return inside_.contains(id); }
+  /// Writes the operator of its last node; false for a node that its row must write.
+  bool write(NodeId id, Writer& writer) const;
+  /// Feed and fetch operators, where the program has them for the same variables.
+  const OpDesc* port(std::string_view type, const std::string& variable) const;
+  const ProgramDesc& program() const noexcept { return program_; }
+
+ private:
+  /// The nodes of one operator.
+  struct Group {
+    int op = 0;
+    std::vector<NodeId> nodes;  ///< by place
+  };
+  void find_groups();
+  bool whole(const Group& group) const;
+  bool same(const Group& group, const Node& node, const Origin& origin) const;
+  bool together(const Group& group) const;
+  bool covers(const Group& group) const;
+  std::string input(const std::string& name, ValueId value, Writer& writer) const;
+
+  const Graph& graph_;
+  ProgramDesc program_;
+  std::map<std::string, Shape> shapes_;         ///< of parameters, as the program declares them
+  std::vector<std::optional<Origin>> origins_;  ///< by node
+  std::map<NodeId, Group> last_;                ///< whole operators, by their last node
+  std::set<NodeId> inside_;                     ///< nodes of whole operators
+};
+
+}  // namespace quench::paddle::write
