@@ -77,7 +77,7 @@ deps-test:
 deps-develop:
 	@scripts/install_deps.sh build develop
 
-venv:  ## make .venv with ONNX Runtime, which checks our output
+venv:  ## make .venv with ONNX Runtime and Paddle, which check our output
 	@scripts/make_venv.sh
 
 clean:  ## remove everything that was built
