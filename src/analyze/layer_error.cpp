@@ -28,13 +28,6 @@ struct Card {
   }
 };
 
-std::string absorbed_output(const Graph& graph, const QuantPlan& plan, NodeId id) {
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    if (plan.nodes[i].absorbed_by == id) return graph[graph.nodes[i].outputs.at(0)].name;
-  }
-  return graph[graph.nodes[static_cast<std::size_t>(id)].outputs.at(0)].name;
-}
-
 bool float_in_both(const Graph& a, const Graph& b, const std::string& value) {
   const ValueId mine = a.find(value);
   const ValueId theirs = b.find(value);
@@ -47,12 +40,12 @@ bool float_in_both(const Graph& a, const Graph& b, const std::string& value) {
 std::vector<ComparedValue> compared_values(const Model& model, const QuantPlan& plan) {
   std::vector<ComparedValue> values;
   const Graph& graph = model.graph;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    if (!plan::is_layer(node) || node.outputs.empty()) continue;
+  for (const Node& node : graph.nodes) {
+    const std::string& name = output_name(graph, node);
+    if (!plan::is_layer(node) || name.empty()) continue;
     values.push_back({.layer = plan::key_of(graph, node),
                       .op_type = node.op_type,
-                      .value = absorbed_output(graph, plan, static_cast<NodeId>(i))});
+                      .value = plan.result_of(name)});
   }
   return values;
 }

@@ -27,21 +27,13 @@ bool is_float(const Graph& graph, ValueId id) {
 
 /// Integer nodes; the result of one that absorbs an activation is that of the activation.
 std::vector<IntegerLayer> integer_layers(const Graph& graph, const QuantPlan& plan) {
-  std::map<NodeId, NodeId> absorbed;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    if (plan.nodes[i].absorbed_by >= 0)
-      absorbed[plan.nodes[i].absorbed_by] = static_cast<NodeId>(i);
-  }
   std::vector<IntegerLayer> layers;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const NodePlan& decision = plan.nodes[i];
-    if (decision.kind != NodePlan::Kind::Integer || decision.absorbed_by >= 0) continue;
-    const Node& node = graph.nodes[i];
-    const auto last = absorbed.find(static_cast<NodeId>(i));
-    const Node& end =
-        last == absorbed.end() ? node : graph.nodes[static_cast<std::size_t>(last->second)];
-    if (end.outputs.empty() || !is_float(graph, end.outputs[0])) continue;
-    IntegerLayer layer{.node = &node, .feeds = {}, .result = graph[end.outputs[0]].name};
+  for (const Node& node : graph.nodes) {
+    const NodePlan& decision = plan.of(graph, node);
+    if (decision.kind != NodePlan::Kind::Integer || !decision.absorbed_by.empty()) continue;
+    IntegerLayer layer{
+        .node = &node, .feeds = {}, .result = plan.result_of(output_name(graph, node))};
+    if (!is_float(graph, graph.find(layer.result))) continue;
     for (const ValueId input : node.inputs) {
       if (input != kNoValue && graph.constant(input) == nullptr) {
         layer.feeds.push_back(graph[input].name);

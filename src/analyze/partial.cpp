@@ -83,13 +83,15 @@ PartialRunner::Segment PartialRunner::make_segment(const Layer& layer) {
     if (value.kind != ValuePlan::Kind::Float) grids.insert(name);
   }
   // The layer makes these; whatever else has a grid is a float value that is rounded.
-  const std::set<std::string> made = {
-      graph[graph.nodes[static_cast<std::size_t>(layer.node)].outputs[0]].name, layer.output};
+  const std::set<std::string> made = {layer.node, layer.output};
   for (const std::string& name : grids) {
     if (!made.contains(name)) segment.inputs.push_back(name);
     // What the layer alone reads need not come back.
-    const ValueId id = graph.find(name);
-    if (!made.contains(name) && uses_.only_consumer(id) == layer.node) continue;
+    const NodeId reader = uses_.only_consumer(graph.find(name));
+    const bool alone =
+        reader >= 0 &&
+        output_name(graph, graph.nodes[static_cast<std::size_t>(reader)]) == layer.node;
+    if (!made.contains(name) && alone) continue;
     segment.seen.push_back(seen_as(whole.graph, name));
     segment.fed.push_back(name);
   }

@@ -14,17 +14,9 @@
 namespace quench::analyze {
 namespace {
 
-/// What a layer makes: its output, or that of the activation that it absorbs.
-std::string output_of(const Graph& graph, const QuantPlan& plan, NodeId node) {
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    if (plan.nodes[i].absorbed_by == node) return graph[graph.nodes[i].outputs.at(0)].name;
-  }
-  return graph[graph.nodes[static_cast<std::size_t>(node)].outputs.at(0)].name;
-}
-
 /// Layers of which no model is left in float.
-std::set<NodeId> quantized_nodes(const QuantPlan& plan) {
-  std::set<NodeId> nodes;
+std::set<std::string> quantized_nodes(const QuantPlan& plan) {
+  std::set<std::string> nodes;
   for (const WeightPlan& weight : plan.weights) nodes.insert(weight.node);
   return nodes;
 }
@@ -50,15 +42,14 @@ Choice all_but(const std::vector<Layer>& layers, const std::string& name) {
 std::vector<Layer> find_layers(const Graph& graph, const QuantPlan& plan) {
   std::vector<Layer> layers;
   for (const WeightPlan& weight : plan.weights) {
-    const Node& node = graph.nodes[static_cast<std::size_t>(weight.node)];
+    const Node& node = node_called(graph, weight.node);
     if (!plan::is_layer(node) || weight.input != 1) continue;
     layers.push_back({.name = plan::key_of(graph, node),
                       .op_type = node.op_type,
                       .weight = graph[node.inputs[weight.input]].name,
-                      .output = output_of(graph, plan, weight.node),
+                      .output = plan.result_of(weight.node),
                       .node = weight.node});
   }
-  std::ranges::sort(layers, {}, &Layer::node);
   return layers;
 }
 
@@ -115,7 +106,7 @@ const QuantParams& Simulator::value_params(const std::string& name, const ValueP
 }
 
 const QuantParams& Simulator::weight_params(const WeightPlan& plan) {
-  std::vector<KnownParams>& known = weights_[{plan.node, plan.input}];
+  std::vector<KnownParams>& known = weights_[plan.key()];
   for (const KnownParams& each : known) {
     if (each.spec == plan.spec) return each.params;
   }
@@ -124,7 +115,7 @@ const QuantParams& Simulator::weight_params(const WeightPlan& plan) {
   const QuantSolution found =
       calibrate::solve(state_.model, one, state_.statistics, state_.config.custom_observers,
                        state_.context.num_threads());
-  known.push_back({.spec = plan.spec, .params = found.weights.at({plan.node, plan.input})});
+  known.push_back({.spec = plan.spec, .params = found.weights.at(plan.key())});
   return known.back().params;
 }
 
@@ -137,7 +128,7 @@ QuantSolution Simulator::solve(const QuantPlan& plan) {
   }
   calibrate::share_params(plan, solution);
   for (const WeightPlan& weight : plan.weights) {
-    solution.weights[{weight.node, weight.input}] = weight_params(weight);
+    solution.weights[weight.key()] = weight_params(weight);
   }
   return solution;
 }
@@ -153,14 +144,13 @@ const Model& Simulator::corrected_alone() {
 
 Model Simulator::with_biases(const QuantPlan& plan) {
   if (!state_.tuned) return state_.model;
-  const std::set<NodeId> quantized = quantized_nodes(plan);
+  const std::set<std::string> quantized = quantized_nodes(plan);
   const bool most = quantized.size() * 2 > quantized_nodes(state_.plan).size();
   Model model = most || state_.means.empty() ? *state_.tuned : corrected_alone();
   for (const tune::BiasLayer& layer : tune::find_bias_layers(state_.model, state_.plan)) {
-    if (quantized.contains(layer.node)) continue;
-    for (const NodeId id : {layer.node, layer.bias_node}) {
-      const auto place = static_cast<std::size_t>(id);
-      model.graph.nodes[place] = state_.model.graph.nodes[place];
+    if (quantized.contains(layer.output)) continue;
+    for (const std::string& name : {layer.output, layer.bias_node}) {
+      node_called(model.graph, name) = node_called(state_.model.graph, name);
     }
   }
   return model;

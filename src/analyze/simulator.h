@@ -17,7 +17,7 @@ struct Layer {
   std::string op_type;
   std::string weight;  ///< name of the constant
   std::string output;  ///< the value it makes, behind an activation that runs inside it
-  NodeId node = -1;
+  std::string node;    ///< its `output_name`
 };
 
 /// Which layers stay in float, and which weights have other bits than the configuration says.
@@ -69,7 +69,7 @@ class Simulator {
   std::vector<Layer> layers_;
   std::optional<Model> alone_;
   std::map<std::string, std::vector<KnownParams>> values_;
-  std::map<std::pair<NodeId, std::size_t>, std::vector<KnownParams>> weights_;
+  std::map<WeightKey, std::vector<KnownParams>> weights_;
 };
 
 /// The name under which a quantised graph holds what readers of `value` see: the output of the

@@ -122,7 +122,7 @@ class Solver {
     each_of(found.size(), threads,
             [&](std::size_t i) { found[i] = solve_weight(plan_.weights[i], std::max(1, share)); });
     for (std::size_t i = 0; i < found.size(); ++i) {
-      solution.weights[{plan_.weights[i].node, plan_.weights[i].input}] = std::move(found[i]);
+      solution.weights[plan_.weights[i].key()] = std::move(found[i]);
     }
   }
 
@@ -141,7 +141,7 @@ class Solver {
   }
 
   QuantParams solve_weight(const WeightPlan& weight, int threads) const {
-    const Node& node = model_.graph.nodes[static_cast<std::size_t>(weight.node)];
+    const Node& node = node_called(model_.graph, weight.node);
     const Tensor* tensor = model_.graph.constant(node.input(weight.input));
     if (tensor == nullptr) {
       fail(ErrorKind::Internal, "input {} of the {} is not a constant", weight.input,

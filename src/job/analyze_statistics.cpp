@@ -26,7 +26,7 @@ using report::TensorRow;
 
 /// What a layer reads.
 std::string input_of(const Graph& graph, const Layer& layer) {
-  return graph[graph.nodes[static_cast<std::size_t>(layer.node)].inputs[0]].name;
+  return graph[node_called(graph, layer.node).inputs[0]].name;
 }
 
 void add_weights(const analyze::Simulator& simulator, const QuantSolution& solution,

@@ -25,10 +25,9 @@ constexpr std::int64_t kMostValidation = 256;
 [[noreturn]] void refuse(const Job& job) {
   constexpr std::size_t kMostShown = 8;
   std::map<std::string, std::pair<std::string, std::size_t>> reasons;  // by operator and reason
-  for (std::size_t i = 0; i < job.plan.nodes.size(); ++i) {
-    const NodePlan& decision = job.plan.nodes[i];
+  for (const Node& node : job.model.graph.nodes) {
+    const NodePlan& decision = job.plan.of(job.model.graph, node);
     if (decision.kind != NodePlan::Kind::Float) continue;
-    const Node& node = job.model.graph.nodes[i];
     auto& [first, count] = reasons[node.op_type + ": " + decision.reason];
     if (count++ == 0) first = label(job.model.graph, node);
   }
@@ -94,18 +93,17 @@ QuantPlan make_final_plan(Model& model, const QuantConfig& config) {
 void plan(Job& job) {
   if (job.is_full()) plan_static(job);
   plan_stored_weights(job);
-  const bool integers = std::ranges::any_of(
-      job.plan.nodes, [](const NodePlan& node) { return node.kind == NodePlan::Kind::Integer; });
-  if (job.is_full() && !integers && job.stored.empty()) refuse(job);
+  if (job.is_full() && !job.plan.any_integers() && job.stored.empty()) refuse(job);
   open_samples(job);
 }
 
 void note_decisions(const Model& prepared, const QuantPlan& plan, const Model& written,
                     QuantizeReport& report) {
   std::map<std::string, std::string> reasons;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    if (plan.nodes[i].kind != NodePlan::Kind::Float) continue;
-    reasons.emplace(plan::key_of(prepared.graph, prepared.graph.nodes[i]), plan.nodes[i].reason);
+  for (const Node& node : prepared.graph.nodes) {
+    const NodePlan& decision = plan.of(prepared.graph, node);
+    if (decision.kind != NodePlan::Kind::Float) continue;
+    reasons.emplace(plan::key_of(prepared.graph, node), decision.reason);
   }
   const TargetInfo& target = find_target(plan.target);
   const std::vector<LintLine> lines = lint(written, plan.target);

@@ -68,7 +68,7 @@ ObservedModel PTQ::quantize(const Model& model, const FuseOptions& fuse) const {
   Model prepared = prepare_for_quantization(model, fuse);
   QuantPlan plan = job::make_final_plan(prepared, config_);
   calibrate::check_observers(plan, config_.custom_observers);
-  if (std::ranges::count(plan.nodes, NodePlan::Kind::Integer, &NodePlan::kind) == 0) {
+  if (!plan.any_integers()) {
     fail(ErrorKind::Unsupported, "no layer of the model can be quantised for target '{}'",
          config_.target);
   }

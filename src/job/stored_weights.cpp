@@ -17,17 +17,13 @@ namespace {
 
 using Strategy = DynamicQuantOptions::Strategy;
 
-const Node& node_of(const Graph& graph, const plan::WeightSite& site) {
-  return graph.nodes[static_cast<std::size_t>(site.node)];
-}
-
 bool is_gather(const Graph& graph, const plan::WeightSite& site) {
-  return node_of(graph, site).op_type == "Gather";
+  return site.node_in(graph).op_type == "Gather";
 }
 
 /// What the rules say of a node, or the whole job's type.
 QuantType type_of(const Job& job, const Graph& graph, const plan::WeightSite& site) {
-  const Node& node = node_of(graph, site);
+  const Node& node = site.node_in(graph);
   const QuantRule rule = job.options.config.rule_for(plan::key_of(graph, node), node.op_type);
   return rule.type.value_or(job.options.type);
 }
@@ -57,7 +53,7 @@ void add_dynamic(Job& job, const WeightItem& item) {
     if (reason.empty()) {
       products.sites.push_back(site);
     } else {
-      const Node& node = node_of(graph, site);
+      const Node& node = site.node_in(graph);
       job.report.float_layers.push_back({.node = plan::key_of(graph, node),
                                          .op_type = node.op_type,
                                          .reason = std::move(reason)});
@@ -92,30 +88,13 @@ void check_found(const Job& job, bool any) {
        "and GRU with constant float weights can");
 }
 
-/// The same nodes in a graph that was made from the planned one.
-std::vector<WeightItem> found_again(const Job& job, const Graph& graph) {
-  if (!job.is_full()) return job.stored;
-  std::map<std::string, NodeId> places;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    places[plan::key_of(graph, graph.nodes[i])] = static_cast<NodeId>(i);
-  }
-  std::vector<WeightItem> items = job.stored;
-  for (WeightItem& item : items) {
-    for (plan::WeightSite& site : item.sites) {
-      site.node = places.at(plan::key_of(job.model.graph, node_of(job.model.graph, site)));
-      site.value = node_of(graph, site).inputs[site.input];
-    }
-  }
-  return items;
-}
-
 /// Writes one weight after the other, so that few are held twice.
 class Writer {
  public:
   Writer(Job& job, Model& model)
       : job_(job),
         model_(model),
-        items_(found_again(job, model.graph)),
+        items_(job.stored),
         rows_(job.options.dynamic.quant_strategy == Strategy::ACWL),
         writer_(model, rows_ ? lower::ActivationGrids::Row : lower::ActivationGrids::Layer,
                 products()) {}
@@ -141,7 +120,7 @@ class Writer {
   }
 
   ValueId activation(const plan::WeightSite& site) const {
-    return node_of(model_.graph, site).inputs[0];
+    return site.node_in(model_.graph).inputs[0];
   }
 
   /// Weights with one scale suffer from rows of unlike ranges: their inputs can be scaled.
@@ -181,7 +160,7 @@ class Writer {
   void replace(std::size_t index) {
     const WeightItem& item = items_[index];
     const int threads = job_.context.num_threads();
-    const Tensor& constant = *model_.graph.constant(item.sites.front().value);
+    const Tensor& constant = item.sites.front().weight_in(model_.graph);
     quant::QuantWeight weight = quantize_named(item, constant, threads);
     std::string method;
     if (index < job_.moments.size() && job_.moments[index]) {

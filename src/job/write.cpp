@@ -33,7 +33,7 @@ GridBits bits_of(const Job& job) {
   GridBits bits;
   for (const auto& [name, params] : job.solution.values) bits[name] = params.spec.bits;
   for (const auto& [place, params] : job.solution.weights) {
-    const Node& node = job.model.graph.nodes[static_cast<std::size_t>(place.first)];
+    const Node& node = node_called(job.model.graph, place.first);
     bits[job.model.graph[node.inputs[place.second]].name] = params.spec.bits;
   }
   return bits;

@@ -32,8 +32,8 @@ std::string refuse_gemm(const Graph& graph, const Node& node) {
 }  // namespace
 
 std::string refuse_dynamic(const Graph& graph, const plan::WeightSite& site) {
-  const Node& node = graph.nodes[static_cast<std::size_t>(site.node)];
-  const Tensor& weight = *graph.constant(site.value);
+  const Node& node = site.node_in(graph);
+  const Tensor& weight = site.weight_in(graph);
   if (ops::facts(node).weight != ops::WeightKind::Matrix) {
     return "dynamic quantisation is for matrix products and embeddings";
   }
@@ -45,8 +45,8 @@ std::string refuse_dynamic(const Graph& graph, const plan::WeightSite& site) {
 }
 
 Tensor product_matrix(const Graph& graph, const plan::WeightSite& site) {
-  const Node& node = graph.nodes[static_cast<std::size_t>(site.node)];
-  const Tensor& weight = *graph.constant(site.value);
+  const Node& node = site.node_in(graph);
+  const Tensor& weight = site.weight_in(graph);
   if (!is_gemm(node) || node.get_int("transB", 0) == 0) return weight;
   const std::int64_t rows = weight.shape()[0];
   const std::int64_t columns = weight.shape()[1];
@@ -63,8 +63,8 @@ DynamicWriter::DynamicWriter(Model& model, ActivationGrids grids,
                              const std::vector<plan::WeightSite>& products)
     : WeightWriter(model), grids_(grids) {
   for (const plan::WeightSite& site : products) {
-    const auto [place, fresh] = first_reader_.try_emplace(node_at(site.node).inputs[0], site.node);
-    if (!fresh) place->second = std::min(place->second, site.node);
+    const auto [place, fresh] = first_reader_.try_emplace(node_of(site).inputs[0], place_of(site));
+    if (!fresh) place->second = std::min(place->second, place_of(site));
   }
 }
 
@@ -126,29 +126,30 @@ const DynamicWriter::Integers& DynamicWriter::quantized(ValueId activation) {
 
 void DynamicWriter::multiply(const std::vector<plan::WeightSite>& sites,
                              const quant::QuantWeight& weight) {
-  const ValueId value = sites.front().value;
+  const ValueId value = node_of(sites.front()).inputs[sites.front().input];
   const ValueId integers = graph_.add_constant(graph_[value].name + "_quantized", weight.integers);
   graph_[integers].form =
       graph_[value].form == ConstantForm::External ? ConstantForm::External : ConstantForm::Raw;
-  for (const plan::WeightSite& site : sites) rewrite(site, integers, weight.scale);
+  const std::string name = graph_[value].name;
+  for (const plan::WeightSite& site : sites) rewrite(site, integers, name, weight.scale);
   give_up(value, sites.size());
 }
 
-void DynamicWriter::rewrite(const plan::WeightSite& site, ValueId integers, const Tensor& scale) {
-  const Integers x = quantized(node_at(site.node).inputs[0]);
-  const std::string name = graph_[node_at(site.node).outputs[0]].name;
-  const bool gemm = is_gemm(node_at(site.node));
-  const float alpha = gemm ? node_at(site.node).get_float("alpha", 1.0F) : 1.0F;
-  const ValueId weight_scale =
-      graph_.add_constant(graph_[site.value].name + "_scale", scaled(scale, alpha));
-  std::vector<Node>& after = after_[site.node];
+void DynamicWriter::rewrite(const plan::WeightSite& site, ValueId integers,
+                            const std::string& weight, const Tensor& scale) {
+  const Integers x = quantized(node_of(site).inputs[0]);
+  const std::string name = graph_[node_of(site).outputs[0]].name;
+  const bool gemm = is_gemm(node_of(site));
+  const float alpha = gemm ? node_of(site).get_float("alpha", 1.0F) : 1.0F;
+  const ValueId weight_scale = graph_.add_constant(weight + "_scale", scaled(scale, alpha));
+  std::vector<Node>& after = after_[place_of(site)];
   const ValueId sums = graph_.add_fresh(name + "_sums");
   const ValueId reals = graph_.add_fresh(name + "_float_sums");
   Node cast = make("Cast", {sums}, reals);
   cast.set("to", static_cast<std::int64_t>(DType::Float32));
   after.push_back(std::move(cast));
-  const ValueId result = node_at(site.node).outputs[0];
-  const ValueId bias = gemm ? node_at(site.node).input(2) : kNoValue;
+  const ValueId result = node_of(site).outputs[0];
+  const ValueId bias = gemm ? node_of(site).input(2) : kNoValue;
   const ValueId product = bias == kNoValue ? result : graph_.add_fresh(name + "_product");
   const ValueId between = graph_.add_fresh(name + "_scales");
   if (grids_ == ActivationGrids::Layer) {
@@ -161,7 +162,7 @@ void DynamicWriter::rewrite(const plan::WeightSite& site, ValueId integers, cons
     after.push_back(make("Mul", {between, x.scale}, product));
   }
   if (bias != kNoValue) {
-    const float beta = node_at(site.node).get_float("beta", 1.0F);
+    const float beta = node_of(site).get_float("beta", 1.0F);
     ValueId added = bias;
     if (beta != 1.0F) {
       added =
@@ -169,7 +170,7 @@ void DynamicWriter::rewrite(const plan::WeightSite& site, ValueId integers, cons
     }
     after.push_back(make("Add", {product, added}, result));
   }
-  Node& node = node_at(site.node);
+  Node& node = node_of(site);
   node.op_type = "MatMulInteger";
   node.attributes.clear();
   node.inputs = {x.integers, integers, x.zero_point};

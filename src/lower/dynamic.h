@@ -39,7 +39,8 @@ class DynamicWriter : public WeightWriter {
   const Integers& quantized(ValueId activation);
   Integers by_layer(ValueId activation, std::vector<Node>& nodes);
   Integers by_row(ValueId activation, std::vector<Node>& nodes);
-  void rewrite(const plan::WeightSite& site, ValueId integers, const Tensor& scale);
+  void rewrite(const plan::WeightSite& site, ValueId integers, const std::string& weight,
+               const Tensor& scale);
 
   ActivationGrids grids_;
   std::map<ValueId, NodeId> first_reader_;

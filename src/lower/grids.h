@@ -10,7 +10,6 @@ bool has_grid(const QuantPlan& plan, const std::string& value);
 /// Throws Error(Internal) when there is none.
 const QuantParams& value_grid(const QuantPlan& plan, const QuantSolution& solution,
                               const std::string& value);
-const QuantParams& weight_grid(const QuantSolution& solution, const Graph& graph, NodeId node,
-                               std::size_t input);
+const QuantParams& weight_grid(const QuantSolution& solution, const WeightKey& weight);
 
 }  // namespace quench::lower

@@ -39,13 +39,13 @@ Tensor scales(const QuantParams& params) {
 
 class Writer {
  public:
-  Writer(Model& model, const Graph& source, const QuantPlan& plan, const QuantSolution& solution)
-      : graph_(model.graph), source_(source), plan_(plan), solution_(solution), uses_(source) {
+  Writer(Model& model, const QuantPlan& plan, const QuantSolution& solution)
+      : graph_(model.graph), plan_(plan), solution_(solution), uses_(model.graph) {
     for (const Node& node : graph_.nodes) {
       node_names_.insert(node.name);
       for (std::string& name : captured_names(node)) captured_.insert(std::move(name));
     }
-    for (const WeightPlan& weight : plan.weights) weights_.emplace(weight.node, weight.input);
+    for (const WeightPlan& weight : plan.weights) weights_.insert(weight.key());
   }
 
   void run() {
@@ -54,7 +54,7 @@ class Writer {
     for (const ValueId input : graph_.inputs) {
       if (has_grid(input)) quantize(input, input);
     }
-    for (std::size_t i = 0; i < nodes.size(); ++i) write(static_cast<NodeId>(i), nodes[i]);
+    for (const Node& node : nodes) write(node);
     graph_.nodes = std::move(written_);
     drop_replaced_inputs();
     compact(graph_, {});
@@ -66,18 +66,21 @@ class Writer {
            lower::has_grid(plan_, graph_[id].name);
   }
 
-  void write(NodeId id, Node node) {
+  void write(Node node) {
     if (plan_.integer_clip && write_gate(node)) return;
+    const std::string name = output_name(graph_, node);
+    const bool bias = plan_.of(graph_, node).quantize_bias && node.input(2) != kNoValue;
+    // Its input is dequantised below: this is the planned one.
+    const std::string input = bias ? graph_[node.inputs[0]].name : "";
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const ValueId input = node.inputs[i];
-      if (weights_.contains({id, i})) {
-        node.inputs[i] = weight(id, i, input);
-      } else if (has_grid(input)) {
-        node.inputs[i] = dequantize(input);
+      const ValueId read = node.inputs[i];
+      if (weights_.contains({name, i})) {
+        node.inputs[i] = weight({name, i}, read);
+      } else if (has_grid(read)) {
+        node.inputs[i] = dequantize(read);
       }
     }
-    const bool bias = plan_.nodes[static_cast<std::size_t>(id)].quantize_bias;
-    if (bias && node.input(2) != kNoValue) write_bias(id, node);
+    if (bias) write_bias({name, 1}, value_grid(plan_, solution_, input), node);
     std::vector<std::pair<ValueId, ValueId>> made;  // the planned value, and who now holds it
     for (ValueId& output : node.outputs) {
       if (!has_grid(output)) continue;
@@ -217,8 +220,8 @@ class Writer {
     return quantized_.back();
   }
 
-  ValueId weight(NodeId id, std::size_t input, ValueId value) {
-    const QuantParams& params = weight_grid(solution_, source_, id, input);
+  ValueId weight(const WeightKey& key, ValueId value) {
+    const QuantParams& params = weight_grid(solution_, key);
     const Weight& made = quantized(value, params);
     const std::string name = graph_[value].name;
     const ValueId output = graph_.add_fresh(name + "_DequantizeLinear_Output");
@@ -228,11 +231,9 @@ class Writer {
   }
 
   /// int32, on the grid of the products that the kernel adds it to.
-  void write_bias(NodeId id, Node& node) {
+  void write_bias(const WeightKey& key, const QuantParams& input, Node& node) {
     const ValueId value = node.inputs[2];
-    const QuantParams& weight = weight_grid(solution_, source_, id, 1);
-    const QuantParams& input = value_grid(
-        plan_, solution_, source_[source_.nodes[static_cast<std::size_t>(id)].inputs[0]].name);
+    const QuantParams& weight = weight_grid(solution_, key);
     std::vector<float> scale = weight.scale;
     for (float& each : scale) each *= input.scale[0];
     std::vector<float> bias = to_float(*graph_.constant(value));
@@ -273,14 +274,13 @@ class Writer {
   }
 
   Graph& graph_;
-  const Graph& source_;  ///< as it was
   const QuantPlan& plan_;
   const QuantSolution& solution_;
-  Uses uses_;
+  Uses uses_;  ///< of the graph as it was
   std::size_t num_planned_ = 0;
   std::set<std::string> node_names_;
   std::set<std::string> captured_;
-  std::set<std::pair<NodeId, std::size_t>> weights_;
+  std::set<WeightKey> weights_;
   std::map<std::string, Grid> grids_;
   std::map<ValueId, ValueId> integers_;
   std::vector<Weight> quantized_;
@@ -301,14 +301,10 @@ std::int64_t needed_opset(const QuantPlan& plan) {
 }
 
 Model insert_qdq(const Model& model, const QuantPlan& plan, const QuantSolution& solution) {
-  if (plan.nodes.size() != model.graph.nodes.size()) {
-    fail(ErrorKind::Internal, "the plan was made for {} nodes, but the model has {}",
-         plan.nodes.size(), model.graph.nodes.size());
-  }
   QuantSolution settled = solution;
   settle(model, plan, settled);
   Model result = model;
-  lower::Writer(result, model.graph, plan, settled).run();
+  lower::Writer(result, plan, settled).run();
   const std::int64_t opset = needed_opset(plan);
   if (result.opset() < opset) lift_opset(result, opset);
   infer_types(result);

@@ -136,9 +136,9 @@ std::vector<CoarserLayer> avoid_saturation(const Model& model, const QuantPlan& 
   if (plan.isa != "avx2" && plan.isa != "avx512") return changed;
   const Graph& graph = model.graph;
   for (const WeightPlan& planned : plan.weights) {
-    const Node& node = graph.nodes[static_cast<std::size_t>(planned.node)];
+    const Node& node = node_called(graph, planned.node);
     const Tensor& weight = *graph.constant(node.inputs[planned.input]);
-    QuantParams& params = solution.weights.at({planned.node, planned.input});
+    QuantParams& params = solution.weights.at(planned.key());
     const auto order = order_of(node, weight);
     if (planned.input != 1 || !order || params.spec.dtype() != DType::Int8) continue;
     const QuantParams& input = value_grid(plan, solution, graph[node.inputs[0]].name);

@@ -25,12 +25,12 @@ const QuantParams& value_grid(const QuantPlan& plan, const QuantSolution& soluti
   fail(ErrorKind::Internal, "the plan gives value '{}' a scale, but none was found for it", value);
 }
 
-const QuantParams& weight_grid(const QuantSolution& solution, const Graph& graph, NodeId node,
-                               std::size_t input) {
-  const auto found = solution.weights.find({node, input});
+const QuantParams& weight_grid(const QuantSolution& solution, const WeightKey& weight) {
+  const auto found = solution.weights.find(weight);
   if (found != solution.weights.end()) return found->second;
-  fail(ErrorKind::Internal, "the plan gives input {} of the {} a scale, but none was found for it",
-       input, label(graph, graph.nodes[static_cast<std::size_t>(node)]));
+  fail(ErrorKind::Internal,
+       "the plan gives input {} of the node that makes '{}' a scale, but none was found for it",
+       weight.second, weight.first);
 }
 
 bool has_grid(const QuantPlan& plan, const std::string& value) {
@@ -103,11 +103,9 @@ std::vector<CoarserLayer> settle(const Model& model, const QuantPlan& plan,
     const auto source = solution.values.find(value.source);
     if (source != solution.values.end()) solution.values[name] = source->second;
   }
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    if (!plan.nodes[i].quantize_bias || node.input(2) == kNoValue) continue;
-    const auto id = static_cast<NodeId>(i);
-    const auto weight = solution.weights.find({id, 1});
+  for (const Node& node : graph.nodes) {
+    if (!plan.of(graph, node).quantize_bias || node.input(2) == kNoValue) continue;
+    const auto weight = solution.weights.find({output_name(graph, node), 1});
     if (weight == solution.weights.end()) continue;
     const QuantParams& input = value_grid(plan, solution, graph[node.inputs[0]].name);
     make_room_for_bias(graph, node, static_cast<double>(input.scale[0]), weight->second);

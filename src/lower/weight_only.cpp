@@ -50,6 +50,8 @@ Node WeightWriter::make(std::string op_type, std::vector<ValueId> inputs, ValueI
 WeightWriter::Stored WeightWriter::store(ValueId value, const quant::QuantWeight& weight) {
   const std::string name = graph_[value].name;
   Stored stored;
+  stored.name = name;
+  stored.rank = graph_[value].constant->rank();
   stored.axis = weight.spec.axis;
   stored.block = weight.spec.block;
   stored.dtype = graph_[value].constant->dtype();
@@ -76,10 +78,10 @@ void WeightWriter::give_up(ValueId value, std::size_t readers) {
 
 void WeightWriter::replace(const std::vector<plan::WeightSite>& sites,
                            const quant::QuantWeight& weight) {
-  const ValueId value = sites.front().value;
+  const ValueId value = node_of(sites.front()).inputs[sites.front().input];
   const Stored stored = store(value, weight);
   for (const plan::WeightSite& site : sites) {
-    const bool gathers = node_at(site.node).op_type == "Gather";
+    const bool gathers = node_of(site).op_type == "Gather";
     if (gathers && can_gather(site, weight, stored.dtype)) {
       gather_integers(site, stored);
     } else {
@@ -90,35 +92,35 @@ void WeightWriter::replace(const std::vector<plan::WeightSite>& sites,
 }
 
 void WeightWriter::read_dequantized(const plan::WeightSite& site, const Stored& stored) {
-  const std::string name = graph_[site.value].name;
+  const std::string& name = stored.name;
   ValueId output = graph_.add_fresh(name + "_DequantizeLinear_Output");
   std::vector<ValueId> inputs = {stored.integers, stored.scale};
   if (stored.zero_point != kNoValue) inputs.push_back(stored.zero_point);
   Node node = make("DequantizeLinear", std::move(inputs), output);
   if (stored.axis >= 0) node.set("axis", static_cast<std::int64_t>(stored.axis));
   if (stored.block > 0) node.set("block_size", stored.block);
-  before_[site.node].push_back(std::move(node));
+  before_[place_of(site)].push_back(std::move(node));
   if (stored.dtype != DType::Float32) {
     const ValueId narrow = graph_.add_fresh(name + "_Cast_Output");
     Node cast = make("Cast", {output}, narrow);
     cast.set("to", static_cast<std::int64_t>(stored.dtype));
-    before_[site.node].push_back(std::move(cast));
+    before_[place_of(site)].push_back(std::move(cast));
     output = narrow;
   }
-  node_at(site.node).inputs[site.input] = output;
+  node_of(site).inputs[site.input] = output;
 }
 
 /// The rows of a small table that belong to the rows gathered.
-ValueId WeightWriter::gather_beside(const plan::WeightSite& site, ValueId table, const char* what) {
-  const Node& gather = node_at(site.node);
-  const std::size_t rank = graph_[site.value].constant->shape().size();
+ValueId WeightWriter::gather_beside(const plan::WeightSite& site, std::size_t rank, ValueId table,
+                                    const char* what) {
+  const Node& gather = node_of(site);
   const ValueId shaped = graph_.add_constant(
       graph_[table].name + "_rows",
       beside_axis(*graph_.constant(table), static_cast<std::size_t>(site.channel_axis), rank));
   const ValueId output = graph_.add_fresh(format("{}_{}", graph_[gather.outputs[0]].name, what));
   Node node = make("Gather", {shaped, gather.inputs[1]}, output);
   node.set("axis", static_cast<std::int64_t>(site.channel_axis));
-  after_[site.node].push_back(std::move(node));
+  after_[place_of(site)].push_back(std::move(node));
   return output;
 }
 
@@ -126,7 +128,7 @@ ValueId WeightWriter::gather_beside(const plan::WeightSite& site, ValueId table,
 // a QuantizeLinear of its own behind it, which makes uint8 of int8 where there is no zero point
 // and, in operator version 21, fails where there is one.
 void WeightWriter::gather_integers(const plan::WeightSite& site, const Stored& stored) {
-  const ValueId result = node_at(site.node).outputs[0];
+  const ValueId result = node_of(site).outputs[0];
   const std::string name = graph_[result].name;
   const ValueId integers = graph_.add_fresh(name + "_integers");
   const bool by_row = stored.axis >= 0;
@@ -134,20 +136,22 @@ void WeightWriter::gather_integers(const plan::WeightSite& site, const Stored& s
     const ValueId output = graph_.add_fresh(graph_[from].name + "_float");
     Node cast = make("Cast", {from}, output);
     cast.set("to", static_cast<std::int64_t>(DType::Float32));
-    after_[site.node].push_back(std::move(cast));
+    after_[place_of(site)].push_back(std::move(cast));
     return output;
   };
   ValueId steps = to_float(integers);
   if (stored.zero_point != kNoValue) {
     const ValueId zero =
-        to_float(by_row ? gather_beside(site, stored.zero_point, "zero_point") : stored.zero_point);
+        to_float(by_row ? gather_beside(site, stored.rank, stored.zero_point, "zero_point")
+                        : stored.zero_point);
     const ValueId moved = graph_.add_fresh(name + "_moved");
-    after_[site.node].push_back(make("Sub", {steps, zero}, moved));
+    after_[place_of(site)].push_back(make("Sub", {steps, zero}, moved));
     steps = moved;
   }
-  const ValueId scale = by_row ? gather_beside(site, stored.scale, "scale") : stored.scale;
-  after_[site.node].push_back(make("Mul", {steps, scale}, result));
-  Node& gather = node_at(site.node);
+  const ValueId scale =
+      by_row ? gather_beside(site, stored.rank, stored.scale, "scale") : stored.scale;
+  after_[place_of(site)].push_back(make("Mul", {steps, scale}, result));
+  Node& gather = node_of(site);
   gather.inputs[0] = stored.integers;
   gather.outputs[0] = integers;
 }

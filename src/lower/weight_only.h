@@ -35,14 +35,22 @@ class WeightWriter {
     ValueId zero_point = kNoValue;
     int axis = -1;
     std::int64_t block = 0;
-    DType dtype = DType::Float32;  ///< of the float constant
+    std::string name;              ///< of the float constant
+    DType dtype = DType::Float32;  ///< likewise
+    std::size_t rank = 0;          ///< likewise
   };
   Stored store(ValueId value, const quant::QuantWeight& weight);
   /// Drops the float constant unless others than so many readers want it.
   void give_up(ValueId value, std::size_t readers);
   /// A node with a name of its own.
   Node make(std::string op_type, std::vector<ValueId> inputs, ValueId output);
-  Node& node_at(NodeId id) { return graph_.nodes[static_cast<std::size_t>(id)]; }
+  /// Where a site's node stands, until `place` adds the new ones.
+  NodeId place_of(const plan::WeightSite& site) const {
+    return static_cast<NodeId>(&site.node_in(graph_) - graph_.nodes.data());
+  }
+  Node& node_of(const plan::WeightSite& site) {
+    return graph_.nodes[static_cast<std::size_t>(place_of(site))];
+  }
 
   Model& model_;
   Graph& graph_;
@@ -52,7 +60,8 @@ class WeightWriter {
  private:
   void read_dequantized(const plan::WeightSite& site, const Stored& stored);
   void gather_integers(const plan::WeightSite& site, const Stored& stored);
-  ValueId gather_beside(const plan::WeightSite& site, ValueId table, const char* what);
+  ValueId gather_beside(const plan::WeightSite& site, std::size_t rank, ValueId table,
+                        const char* what);
 
   Uses uses_;
   std::set<std::string> captured_;

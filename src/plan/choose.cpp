@@ -29,8 +29,8 @@ class Chooser {
   NodeId count() const { return static_cast<NodeId>(nodes_.size()); }
   bool on_integers(NodeId id) const { return plan(id).kind != NodePlan::Kind::Float; }
 
-  /// The activation that alone reads what a node makes, or -1. Its bounds hold zero, as every grid
-  /// does.
+  /// The activation that alone reads what a node makes, or -1. Its bounds hold zero, as every
+  /// scale and zero point do.
   NodeId activation_behind(NodeId id) const {
     const Node& node = job_.node(id);
     if (node.outputs.size() != 1) return -1;
@@ -112,7 +112,7 @@ class Chooser {
       if (plan(id).kind != NodePlan::Kind::Integer) continue;
       const NodeId activation = activation_behind(id);
       if (activation < 0 || on_integers(activation)) continue;
-      if (!skipped(activation)) plan(activation).absorbed_by = id;
+      if (!skipped(activation)) plan(activation).absorbed_by = job_.name(id);
     }
   }
 

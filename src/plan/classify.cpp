@@ -109,6 +109,7 @@ NodePlan classify(const Job& job, const Node& node) {
   const auto in_float = [](std::string reason) { return NodePlan{.reason = std::move(reason)}; };
   if (!node.domain.empty()) return in_float(format("an operator of domain '{}'", node.domain));
   if (!subgraphs(node).empty()) return in_float("control flow: its bodies stay in float");
+  if (output_name(job.graph, node).empty()) return in_float("it makes nothing");
   const TargetOp* op = find_op(job.target, node.op_type);
   if (op == nullptr) return in_float(std::string(job.target.otherwise));
   if (op->kind == NodePlan::Kind::Float) {

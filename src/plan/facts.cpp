@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "quench/plan.h"
+
 namespace quench::plan {
 namespace {
 
@@ -67,10 +69,8 @@ bool maybe_float(const Graph& graph, ValueId value) {
 
 std::string key_of(const Graph& graph, const Node& node) {
   if (!node.name.empty()) return node.name;
-  for (const ValueId output : node.outputs) {
-    if (output != kNoValue) return graph[output].name;
-  }
-  return node.op_type;
+  const std::string& output = output_name(graph, node);
+  return output.empty() ? node.op_type : output;
 }
 
 }  // namespace quench::plan

@@ -25,10 +25,13 @@ QuantPlan make_plan(const Model& model, const QuantConfig& config) {
   plan::check_settings(config);
   QuantPlan result{
       .target = config.target, .isa = config.isa, .integer_clip = job.target.integer_clip};
-  result.nodes = plan::classify(job);
-  plan::choose(job, result.nodes);
-  plan::place_grids(job, result);
+  std::vector<NodePlan> nodes = plan::classify(job);
+  plan::choose(job, nodes);
+  plan::place_specs(job, nodes, result);
   plan::note_hard_gates(job, result);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    result.nodes.emplace(output_name(job.graph, job.graph.nodes[i]), std::move(nodes[i]));
+  }
   return result;
 }
 

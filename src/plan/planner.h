@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a plan in three steps: what each node could be, which of them gain by it, which values and
-// constants need a grid for that.
+// constants need scales for that.
 #pragma once
 
 #include "plan/facts.h"
@@ -19,20 +19,21 @@ struct Job {
   Uses uses;
 
   const Node& node(NodeId id) const { return graph.nodes[static_cast<std::size_t>(id)]; }
+  const std::string& name(NodeId id) const { return output_name(graph, node(id)); }
   NodeId producer(ValueId id) const { return uses.producer[static_cast<std::size_t>(id)]; }
   QuantRule rule(const Node& node) const;
 };
 
 /// What each node could be, seen alone: by the target's table, the configuration, types and
-/// constants.
+/// constants. In the order of the graph, which does not change while a plan is made.
 std::vector<NodePlan> classify(const Job& job);
 
 /// Notes activations that run inside the integer node before them, then returns to float, with the
 /// reason, what would gain nothing on integers.
 void choose(const Job& job, std::vector<NodePlan>& nodes);
 
-/// Grids for what the integer nodes read and make.
-void place_grids(const Job& job, QuantPlan& plan);
+/// Specs for what the integer nodes read and make.
+void place_specs(const Job& job, std::vector<NodePlan>& nodes, QuantPlan& plan);
 
 /// Finds values of which only a HardSigmoid and its Mul take note.
 void note_hard_gates(const Job& job, QuantPlan& plan);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights by operator: which inputs, and along which axes their grids may lie.
+// Weights by operator: which inputs, and along which axes their scales may lie.
 #include "plan/weight_sites.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ int before_transpose(const Node& transpose, int axis, int rank) {
 WeightSite site_of(const Graph& graph, const Uses& uses, NodeId id, std::size_t input) {
   const Node& node = graph.nodes[static_cast<std::size_t>(id)];
   const ValueId value = node.input(input);
-  WeightSite site{.node = id, .input = input, .value = value};
+  WeightSite site{.node = output_name(graph, node), .input = input};
   if (value == kNoValue) return site;
   const Tensor* constant = graph.constant(value);
   const auto shape = constant != nullptr ? constant->shape() : graph[value].type.static_shape();
@@ -45,9 +45,8 @@ WeightSite site_of(const Graph& graph, const Uses& uses, NodeId id, std::size_t 
   const Node& transpose = graph.nodes[static_cast<std::size_t>(maker)];
   if (transpose.op_type != "Transpose" || !transpose.domain.empty()) return site;
   const auto rank = static_cast<int>(shape->size());
-  return {.node = maker,
+  return {.node = output_name(graph, transpose),
           .input = 0,
-          .value = transpose.input(0),
           .channel_axis = before_transpose(transpose, layout.channel_axis, rank),
           .sum_axis = before_transpose(transpose, layout.sum_axis, rank)};
 }
@@ -57,9 +56,9 @@ bool is_float(DType dtype) {
 }
 
 /// The output channels of a node; -1: unknown. Only behind a Transpose is the axis all that tells.
-std::int64_t channels_of(const Node& node, const Tensor& weight, const WeightSite& site,
-                         NodeId id) {
-  if (site.node == id) {
+std::int64_t channels_of(const Graph& graph, const Node& node, const Tensor& weight,
+                         const WeightSite& site) {
+  if (site.node == output_name(graph, node)) {
     const auto layout = ops::weight_layout(node, site.input, weight.shape());
     return layout ? layout->channels : -1;
   }
@@ -80,6 +79,16 @@ std::string refuse(const Node& node, const Tensor& weight, std::int64_t channels
 
 }  // namespace
 
+const Node& WeightSite::node_in(const Graph& graph) const {
+  const Node* found = &node_called(graph, node);
+  // Where a value had to keep its name, Clip, QuantizeLinear and DequantizeLinear stand behind its
+  // old maker.
+  while (ops::facts(*found).weights == 0 && found->op_type != "Transpose") {
+    found = &node_called(graph, graph[found->inputs.at(0)].name);
+  }
+  return *found;
+}
+
 WeightSites find_weights(const Graph& graph, const WeightFilter& filter) {
   if (!filter.body) check_names(graph, filter.config);
   WeightSites found;
@@ -87,18 +96,19 @@ WeightSites find_weights(const Graph& graph, const WeightFilter& filter) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     const auto id = static_cast<NodeId>(i);
+    if (output_name(graph, node).empty()) continue;  // nothing comes of it
     for (const std::size_t input : weight_inputs(node)) {
       const WeightSite site = site_of(graph, uses, id, input);
-      const Tensor* weight = site.value == kNoValue ? nullptr : graph.constant(site.value);
+      const Tensor* weight = graph.constant(site.value_in(graph));
       if (weight == nullptr || !is_float(weight->dtype()) || weight->rank() < 2) continue;
       std::string reason = skip_reason(graph, node, filter.config);
       if (reason.empty()) {
-        reason = refuse(node, *weight, channels_of(node, *weight, site, id), filter);
+        reason = refuse(node, *weight, channels_of(graph, node, *weight, site), filter);
       }
       if (reason.empty()) {
         found.sites.push_back(site);
       } else {
-        found.refusals.push_back({.node = id, .reason = std::move(reason)});
+        found.refusals.push_back({.node = output_name(graph, node), .reason = std::move(reason)});
       }
     }
   }

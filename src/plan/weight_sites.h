@@ -12,16 +12,20 @@ namespace quench::plan {
 /// A constant input of a node that is worth storing as integers. The node may be a Transpose: the
 /// axes are those of its input that the product behind it has them along.
 struct WeightSite {
-  NodeId node = -1;
+  std::string node;  ///< its `output_name`
   std::size_t input = 0;
-  ValueId value = kNoValue;
-  int channel_axis = -1;  ///< one grid for each of its indices; -1: none
+  int channel_axis = -1;  ///< one scale for each of its indices; -1: none
   int sum_axis = -1;  ///< of a matrix product: the axis that is summed over, to be cut in blocks
+
+  /// In a graph that has the node, whatever else was done to it.
+  const Node& node_in(const Graph& graph) const;
+  ValueId value_in(const Graph& graph) const { return node_in(graph).input(input); }
+  const Tensor& weight_in(const Graph& graph) const { return *graph.constant(value_in(graph)); }
 };
 
 /// A node that has such a constant and keeps it in float.
 struct WeightRefusal {
-  NodeId node = -1;
+  std::string node;  ///< its `output_name`
   std::string reason;
 };
 

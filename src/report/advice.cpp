@@ -125,7 +125,7 @@ void warn_of_unseen_inputs(const TensorMap& inputs, const StatisticMap& statisti
 void warn_of_dead_channels(const Model& model, const QuantPlan& plan, QuantizeReport& report) {
   std::vector<std::string> layers;
   for (const WeightPlan& weight : plan.weights) {
-    const Node& node = model.graph.nodes[static_cast<std::size_t>(weight.node)];
+    const Node& node = node_called(model.graph, weight.node);
     const Tensor* tensor = model.graph.constant(node.input(weight.input));
     if (tensor == nullptr || weight.spec.axis < 0) continue;
     const std::int64_t dead = zero_channels(*tensor, static_cast<std::size_t>(weight.spec.axis));
@@ -141,7 +141,7 @@ void warn_of_dead_channels(const Model& model, const QuantPlan& plan, QuantizeRe
 void warn_of_shared_grids(const Model& model, const QuantPlan& plan, QuantizeReport& report) {
   std::vector<std::string> layers;
   for (const WeightPlan& weight : plan.weights) {
-    const Node& node = model.graph.nodes[static_cast<std::size_t>(weight.node)];
+    const Node& node = node_called(model.graph, weight.node);
     const Tensor* tensor = model.graph.constant(node.input(weight.input));
     if (tensor == nullptr || weight.spec.axis >= 0 || !plan::is_layer(node)) continue;
     // Where a layer could have one for each and has not, that was asked for.

@@ -64,17 +64,16 @@ class Gatherer {
   }
 
   void add_layers(ReportData& data) const {
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const Node& node = graph_.nodes[i];
+    for (const Node& node : graph_.nodes) {
       const std::string name = plan::key_of(graph_, node);
       if (!plan::is_layer(node) && !weights_.contains(name)) continue;
-      ReportLayer layer{.name = name, .op_type = node.op_type, .kind = kind_of(i)};
-      if (i < state_.plan.nodes.size()) layer.reason = state_.plan.nodes[i].reason;
+      ReportLayer layer{.name = name, .op_type = node.op_type, .kind = kind_of(node)};
+      layer.reason = state_.plan.of(graph_, node).reason;
       if (const auto found = errors_.find(name); found != errors_.end()) {
         layer.error = found->second;
       }
       if (const auto own = own_.find(name); own != own_.end()) layer.own_sqnr = own->second;
-      add_weight(static_cast<NodeId>(i), node, layer);
+      add_weight(node, layer);
       add_activation(node, layer);
       data.layers.push_back(std::move(layer));
     }
@@ -82,10 +81,9 @@ class Gatherer {
 
   void add_nodes(ReportData& data) const {
     const Uses uses(graph_);
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const Node& node = graph_.nodes[i];
+    for (const Node& node : graph_.nodes) {
       ReportNode made{
-          .name = plan::key_of(graph_, node), .op_type = node.op_type, .kind = kind_of(i)};
+          .name = plan::key_of(graph_, node), .op_type = node.op_type, .kind = kind_of(node)};
       for (const ValueId id : node.inputs) {
         const NodeId maker = id == kNoValue ? -1 : uses.producer[static_cast<std::size_t>(id)];
         if (maker < 0) continue;
@@ -103,21 +101,20 @@ class Gatherer {
   }
 
  private:
-  std::string kind_of(std::size_t node) const {
-    if (weights_.contains(plan::key_of(graph_, graph_.nodes[node]))) return "weight";
-    if (node >= state_.plan.nodes.size()) return "float";
-    const NodePlan::Kind kind = state_.plan.nodes[node].kind;
+  std::string kind_of(const Node& node) const {
+    if (weights_.contains(plan::key_of(graph_, node))) return "weight";
+    const NodePlan::Kind kind = state_.plan.of(graph_, node).kind;
     if (kind == NodePlan::Kind::Integer) return "integer";
     return kind == NodePlan::Kind::PassThrough ? "moves" : "float";
   }
 
-  void add_weight(NodeId id, const Node& node, ReportLayer& layer) const {
+  void add_weight(const Node& node, ReportLayer& layer) const {
     const Tensor* weight = graph_.constant(node.input(1));
     if (weight == nullptr) weight = graph_.constant(node.input(0));  // an embedding
     if (weight == nullptr || !info(weight->dtype()).is_float) return;
     Statistic statistic;
     statistic.add_sample(to_float(*weight));
-    const auto params = state_.solution.weights.find({id, 1});
+    const auto params = state_.solution.weights.find({output_name(graph_, node), 1});
     const bool planned = params != state_.solution.weights.end();
     const auto stored = weights_.find(layer.name);
     const std::string& name =

@@ -11,8 +11,7 @@ namespace quench::tune {
 namespace {
 
 /// The bias of a layer that has no input for it is the constant of an Add that alone reads it.
-bool find_added_bias(const Model& model, const Uses& uses, BiasLayer& layer) {
-  const Node& node = model.graph.nodes[static_cast<std::size_t>(layer.node)];
+bool find_added_bias(const Model& model, const Uses& uses, const Node& node, BiasLayer& layer) {
   const NodeId reader = uses.only_consumer(node.outputs[0]);
   if (reader < 0) return false;
   const Node& add = model.graph.nodes[static_cast<std::size_t>(reader)];
@@ -21,25 +20,23 @@ bool find_added_bias(const Model& model, const Uses& uses, BiasLayer& layer) {
     const Tensor* bias = model.graph.constant(add.input(i));
     // One number a channel: what has more dimensions would add to each position on its own.
     if (bias == nullptr || bias->rank() > 1 || bias->dtype() != DType::Float32) continue;
-    layer.bias_node = reader;
+    layer.bias_node = output_name(model.graph, add);
     layer.bias_input = i;
     return true;
   }
   return false;
 }
 
-std::optional<BiasLayer> bias_layer(const Model& model, const Uses& uses, NodeId id) {
-  const Node& node = model.graph.nodes[static_cast<std::size_t>(id)];
+std::optional<BiasLayer> bias_layer(const Model& model, const Uses& uses, const Node& node) {
   const Value& out = model.graph[node.outputs.at(0)];
   if (!plan::is_layer(node) || !out.type.shape) return std::nullopt;
-  BiasLayer layer{.node = id,
-                  .bias_node = id,
-                  .output = out.name,
+  BiasLayer layer{.output = out.name,
+                  .bias_node = out.name,
                   .rank = out.type.shape->size(),
                   .last = ops::facts(node).weight == ops::WeightKind::Matrix};
   if (layer.rank < 2) return std::nullopt;
   if (ops::facts(node).bias < 0) {
-    return find_added_bias(model, uses, layer) ? std::optional(layer) : std::nullopt;
+    return find_added_bias(model, uses, node, layer) ? std::optional(layer) : std::nullopt;
   }
   const bool constant = node.input(2) == kNoValue || model.graph.constant(node.input(2)) != nullptr;
   return constant ? std::optional(layer) : std::nullopt;
@@ -52,7 +49,7 @@ std::vector<BiasLayer> find_bias_layers(const Model& model, const QuantPlan& pla
   std::vector<BiasLayer> layers;
   for (const WeightPlan& weight : plan.weights) {
     if (weight.input != 1) continue;
-    auto layer = bias_layer(model, uses, weight.node);
+    auto layer = bias_layer(model, uses, node_called(model.graph, weight.node));
     if (layer) layers.push_back(std::move(*layer));
   }
   return layers;
@@ -60,7 +57,7 @@ std::vector<BiasLayer> find_bias_layers(const Model& model, const QuantPlan& pla
 
 void move_bias(Model& model, const BiasLayer& layer, const std::vector<double>& shift) {
   Graph& graph = model.graph;
-  Node& node = graph.nodes[static_cast<std::size_t>(layer.bias_node)];
+  Node& node = node_called(graph, layer.bias_node);
   std::vector<float> bias(shift.size());
   std::ranges::transform(shift, bias.begin(), [](double each) { return static_cast<float>(each); });
   if (const Tensor* old = graph.constant(node.input(layer.bias_input))) {

@@ -11,10 +11,9 @@ namespace quench::tune {
 
 /// A layer with a constant bias, or none yet where it can be given one.
 struct BiasLayer {
-  NodeId node = -1;
-  NodeId bias_node = -1;  ///< the layer itself, or the Add behind a MatMul
+  std::string output;     ///< its `output_name`
+  std::string bias_node;  ///< that of the layer itself, or of the Add behind a MatMul
   std::size_t bias_input = 2;
-  std::string output;
   std::size_t rank = 0;  ///< of the output
   bool last = false;     ///< channels lie along the last axis; else along axis 1
 

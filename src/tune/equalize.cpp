@@ -95,8 +95,9 @@ class Equalizer {
   const Node& node(NodeId id) const { return model_.graph.nodes[static_cast<std::size_t>(id)]; }
 
   bool per_channel(NodeId id) const {
+    const std::string& name = output_name(model_.graph, node(id));
     const auto found = std::ranges::find_if(plan_.weights, [&](const WeightPlan& weight) {
-      return weight.node == id && weight.input == 1;
+      return weight.node == name && weight.input == 1;
     });
     return found == plan_.weights.end() || found->spec.axis >= 0;
   }

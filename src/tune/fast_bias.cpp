@@ -14,7 +14,7 @@ namespace {
 /// -(Wq - W) E[x], one number a channel; empty where the layer's input is not known by channel.
 std::vector<double> shift_of(Model& model, const BiasLayer& layer, const QuantParams& grid,
                              const std::vector<float>& mean) {
-  const Node& node = model.graph.nodes[static_cast<std::size_t>(layer.node)];
+  const Node& node = node_called(model.graph, layer.output);
   const passes::PassOptions options;
   const passes::Rewriter rewriter(model.graph, model, options);
   const auto known = passes::layer_of(rewriter, node);
@@ -39,11 +39,11 @@ std::size_t correct_biases_fast(Model& model, const QuantPlan& plan, const Quant
   settle(model, plan, settled);
   std::size_t corrected = 0;
   for (const BiasLayer& layer : find_bias_layers(model, plan)) {
-    const Node& node = model.graph.nodes[static_cast<std::size_t>(layer.node)];
+    const Node& node = node_called(model.graph, layer.output);
     const auto found = means.find(model.graph[node.inputs[0]].name);
-    const auto grid = settled.weights.find({layer.node, 1});
+    const auto grid = settled.weights.find({layer.output, 1});
     if (found == means.end() || grid == settled.weights.end()) continue;
-    if ((layer.last && layer.rank != 2) || (own && layer.bias_node != layer.node)) continue;
+    if ((layer.last && layer.rank != 2) || (own && layer.bias_node != layer.output)) continue;
     const std::vector<double> shift =
         shift_of(model, layer, grid->second, mean_of(found->second.rows));
     if (shift.empty()) continue;

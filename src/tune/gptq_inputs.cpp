@@ -97,8 +97,8 @@ bool is_product(const Node& node, const Shape& shape) {
 }  // namespace
 
 GptqLayer gptq_layer(const Graph& graph, const plan::WeightSite& site) {
-  const Node& node = graph.nodes[static_cast<std::size_t>(site.node)];
-  const Shape& shape = graph.constant(site.value)->shape();
+  const Node& node = site.node_in(graph);
+  const Shape& shape = site.weight_in(graph).shape();
   GptqLayer layer{.site = site, .input = {}, .matrix = {.groups = 0}, .reason = {}};
   if (site.input != 1 || node.input(0) == kNoValue || graph.constant(node.input(0)) != nullptr) {
     layer.reason = "it multiplies no activation from the right";
@@ -129,7 +129,7 @@ InputMoments::InputMoments(GptqLayer layer) : layer_(std::move(layer)) {
 
 void InputMoments::add(const Graph& graph, const Tensor& input, int threads) {
   const Tensor floats = input.dtype() == DType::Float32 ? input : convert(input, DType::Float32);
-  const Node& node = graph.nodes[static_cast<std::size_t>(layer_.site.node)];
+  const Node& node = layer_.site.node_in(graph);
   if (is_conv(node)) return add_windows(graph, floats, threads);
   const std::int64_t columns = layer_.matrix.columns;
   const std::int64_t rows = std::min(floats.size() / columns, kMaxRows);
@@ -140,8 +140,8 @@ void InputMoments::add(const Graph& graph, const Tensor& input, int threads) {
 
 void InputMoments::add_windows(const Graph& graph, const Tensor& input, int threads) {
   if (input.rank() != 4) return;  // the layer is left as it is
-  const Node& node = graph.nodes[static_cast<std::size_t>(layer_.site.node)];
-  const Shape& weight = graph.constant(layer_.site.value)->shape();
+  const Node& node = layer_.site.node_in(graph);
+  const Shape& weight = layer_.site.weight_in(graph).shape();
   const Shape& shape = input.shape();
   const Window window = window_of(node, weight, shape);
   const std::int64_t positions = window.outputs[0] * window.outputs[1];

@@ -66,7 +66,7 @@ std::vector<float> mean_of(const std::vector<std::vector<float>>& rows) {
 MeanRecorder::MeanRecorder(const Model& model, const QuantPlan& plan) : model_(model) {
   for (const BiasLayer& layer : find_bias_layers(model, plan)) {
     watch(layer.output, layer.channel_axis());
-    const ValueId read = model.graph.nodes[static_cast<std::size_t>(layer.node)].inputs[0];
+    const ValueId read = node_called(model.graph, layer.output).inputs[0];
     const Value& input = model.graph[read];
     if (!input.type.shape || input.type.shape->size() < 2 || input.constant) continue;
     watch(input.name, layer.last ? input.type.shape->size() - 1 : 1);

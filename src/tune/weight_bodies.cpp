@@ -37,8 +37,8 @@ std::vector<WeightItem> items_of(const Graph& body, const QuantizeOptions& optio
   if (options.weight.bits != 0) return items;
   const double limit = options.weight.init_scale;
   for (WeightItem& item : items) {
-    item.spec = tune::coarsest_step(*body.constant(item.sites.front().value), item.spec, limit,
-                                    limit, context.num_threads());
+    item.spec = tune::coarsest_step(item.sites.front().weight_in(body), item.spec, limit, limit,
+                                    context.num_threads());
   }
   return items;
 }

@@ -49,7 +49,7 @@ void check(const WeightQuantOptions& options) {
 
 quant::WeightSpec spec_of(const Graph& graph, const plan::WeightSite& site,
                           const QuantizeOptions& options) {
-  const Node& node = graph.nodes[static_cast<std::size_t>(site.node)];
+  const Node& node = site.node_in(graph);
   const QuantRule rule = options.config.rule_for(plan::key_of(graph, node), node.op_type);
   const WeightQuantOptions& weight = options.weight;
   quant::WeightSpec spec;
@@ -57,7 +57,7 @@ quant::WeightSpec spec_of(const Graph& graph, const plan::WeightSite& site,
   // A zero point takes room and at so many steps gains nothing.
   spec.symmetric = weight.symmetric || spec.bits >= kFineBits;
   spec.axis = rule.per_channel.value_or(weight.per_channel) ? site.channel_axis : -1;
-  const Shape& shape = graph.constant(site.value)->shape();
+  const Shape& shape = site.weight_in(graph).shape();
   if (weight.group_size > 0 && site.sum_axis >= 0 &&
       shape[static_cast<std::size_t>(site.sum_axis)] > weight.group_size) {
     spec.axis = site.sum_axis;
@@ -79,17 +79,18 @@ std::vector<WeightItem> find_weight_items(const Graph& graph, const QuantizeOpti
                                  .min_channel = options.min_quant_weight_channel,
                                  .body = body});
   for (const plan::WeightRefusal& refusal : found.refusals) {
-    const Node& node = graph.nodes[static_cast<std::size_t>(refusal.node)];
+    const Node& node = node_called(graph, refusal.node);
     report.float_layers.push_back(
         {.node = plan::key_of(graph, node), .op_type = node.op_type, .reason = refusal.reason});
   }
   std::vector<WeightItem> items;
   std::map<ValueId, std::size_t> places;
   for (const plan::WeightSite& site : found.sites) {
-    const auto [place, fresh] = places.try_emplace(site.value, items.size());
+    const ValueId value = site.value_in(graph);
+    const auto [place, fresh] = places.try_emplace(value, items.size());
     if (fresh) {
       items.push_back(
-          {.name = graph[site.value].name, .sites = {}, .spec = spec_of(graph, site, options)});
+          {.name = graph[value].name, .sites = {}, .spec = spec_of(graph, site, options)});
     }
     items[place->second].sites.push_back(site);
   }
@@ -105,17 +106,17 @@ quant::QuantWeight quantize_named(const WeightItem& item, const Tensor& values, 
 }
 
 quant::QuantWeight quantize_item(const Graph& graph, const WeightItem& item, int threads) {
-  return quantize_named(item, *graph.constant(item.sites.front().value), threads);
+  return quantize_named(item, item.sites.front().weight_in(graph), threads);
 }
 
 const Tensor& weight_of(const Model& model, const WeightItem& item) {
-  return *model.graph.constant(item.sites.front().value);
+  return item.sites.front().weight_in(model.graph);
 }
 
 void put_weight(Model& model, const WeightItem& item, const quant::QuantWeight& weight,
                 int threads) {
   Tensor values = quant::dequantize_weight(weight, threads);
-  const ValueId value = item.sites.front().value;
+  const ValueId value = item.sites.front().value_in(model.graph);
   const DType dtype = model.graph[value].constant->dtype();
   model.graph[value].constant =
       dtype == DType::Float32 ? std::move(values) : convert(values, dtype);
@@ -123,7 +124,7 @@ void put_weight(Model& model, const WeightItem& item, const quant::QuantWeight& 
 
 WeightChoice describe(const Graph& graph, const WeightItem& item,
                       const quant::QuantWeight& weight) {
-  const Node& node = graph.nodes[static_cast<std::size_t>(item.sites.front().node)];
+  const Node& node = item.sites.front().node_in(graph);
   const auto size = [](const Tensor& tensor) {
     return tensor.defined() ? static_cast<std::int64_t>(tensor.bytes().size()) : 0;
   };

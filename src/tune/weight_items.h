@@ -14,7 +14,7 @@ namespace quench {
 /// One constant and all its readers.
 struct WeightItem {
   std::string name;
-  std::vector<plan::WeightSite> sites;  ///< at least one; the first decides the grid
+  std::vector<plan::WeightSite> sites;  ///< at least one; the first decides the spec
   quant::WeightSpec spec;
   bool dynamic = false;  ///< its readers multiply integers; else they read dequantised floats
 };

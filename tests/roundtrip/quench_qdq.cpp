@@ -28,10 +28,10 @@ QuantConfig config_for(const std::string& target) {
 
 void show_plan(const Model& model, const QuantPlan& plan) {
   const std::vector<std::string> kinds = {"integer", "moves", "float"};
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    std::cout << "node\t" << label(model.graph, model.graph.nodes[i]) << '\t'
-              << kinds[static_cast<std::size_t>(plan.nodes[i].kind)] << '\t' << plan.nodes[i].reason
-              << '\n';
+  for (const Node& node : model.graph.nodes) {
+    const NodePlan& decision = plan.of(model.graph, node);
+    std::cout << "node\t" << label(model.graph, node) << '\t'
+              << kinds[static_cast<std::size_t>(decision.kind)] << '\t' << decision.reason << '\n';
   }
   for (const auto& [name, value] : plan.values) {
     if (value.kind == ValuePlan::Kind::Observed) std::cout << "value\t" << name << '\n';
@@ -73,10 +73,9 @@ QuantSolution solve(const Model& model, const QuantPlan& plan, const std::string
     solution.values[value] = solution.values.at(planned.source);
   }
   for (const WeightPlan& weight : plan.weights) {
-    const Node& node = model.graph.nodes[static_cast<std::size_t>(weight.node)];
+    const Node& node = node_called(model.graph, weight.node);
     const Tensor& tensor = *model.graph.constant(node.inputs[weight.input]);
-    solution.weights[{weight.node, weight.input}] =
-        choose_params(weight.spec, ranges_of(tensor, weight.spec));
+    solution.weights[weight.key()] = choose_params(weight.spec, ranges_of(tensor, weight.spec));
   }
   return solution;
 }

@@ -61,10 +61,10 @@ void equalize_channels(State& state) {
   config.skip_quant_node.insert(config.skip_quant_node.end(), done.float_nodes.begin(),
                                 done.float_nodes.end());
   QuantPlan plan = make_plan(scaled, config);
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const std::string& name = scaled.graph.nodes[i].name;
-    if (std::ranges::find(done.float_nodes, name) == done.float_nodes.end()) continue;
-    plan.nodes[i].reason = "it undoes equalisation in front of a gate that reads float";
+  for (const Node& node : scaled.graph.nodes) {
+    if (std::ranges::find(done.float_nodes, node.name) == done.float_nodes.end()) continue;
+    plan.nodes.at(output_name(scaled.graph, node)).reason =
+        "it undoes equalisation in front of a gate that reads float";
   }
   const bool better = asked || trial(scaled, plan, state) > trial(state.model, state.plan, state);
   if (!better) return;

@@ -80,11 +80,9 @@ void round_planned(State& state) {
   std::vector<std::optional<GptqLayer>> layers(state.plan.weights.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const WeightPlan& weight = state.plan.weights[i];
-    const Node& node = state.model.graph.nodes[static_cast<std::size_t>(weight.node)];
     const bool wanted = state.options.weight.gptq || weight.spec.bits <= kGptqBits;
     if (!wanted || weight.input != 1 || !weight.spec.symmetric || !weight.spec.is_signed) continue;
-    plan::WeightSite site{.node = weight.node, .input = 1, .value = node.inputs[1]};
-    layers[i] = gptq_layer(state.model.graph, site);
+    layers[i] = gptq_layer(state.model.graph, {.node = weight.node, .input = 1});
   }
   if (std::ranges::none_of(layers, &std::optional<GptqLayer>::has_value)) return;
   const Moments moments = moments_of(state, layers);
@@ -94,13 +92,12 @@ void round_planned(State& state) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (!moments[i]) continue;
     const WeightPlan& weight = state.plan.weights[i];
-    const ValueId id = layers[i]->site.value;
+    const ValueId id = layers[i]->site.value_in(state.model.graph);
     const Tensor& real = *state.model.graph.constant(id);
-    const quant::QuantWeight base =
-        rounded(real, state.solution.weights.at({weight.node, weight.input}), threads);
+    const quant::QuantWeight base = rounded(real, state.solution.weights.at(weight.key()), threads);
     const auto better = gptq(real, base, *moments[i], threads);
     if (!better) continue;
-    Node& node = tuned.graph.nodes[static_cast<std::size_t>(weight.node)];
+    Node& node = node_called(tuned.graph, weight.node);
     node.inputs[1] = tuned.graph.add_constant(state.model.graph[id].name + "/gptq",
                                               quant::dequantize_weight(*better, threads));
     ++count;

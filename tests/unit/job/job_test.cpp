@@ -26,9 +26,34 @@ TEST(Job, OneModelHoldsAllThreeTypes) {
   ASSERT_EQ(job.stored.size(), 1U);
   EXPECT_EQ(job.stored[0].name, "a_w");
   const auto counted = [&](NodePlan::Kind kind) {
-    return std::ranges::count(job.plan.nodes, kind, &NodePlan::kind);
+    return std::ranges::count_if(job.plan.nodes,
+                                 [&](const auto& each) { return each.second.kind == kind; });
   };
   EXPECT_GE(counted(NodePlan::Kind::Integer), 2);
+}
+
+TEST(Job, AStoredWeightIsFoundBehindAValueThatKeptItsName) {
+  testing::Network net;
+  net.conv("x", "a").conv("a", "out").output("a").output("out");
+  for (Node& node : net.graph().nodes) node.name.clear();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / "quench_job_kept_name.onnx").string();
+  save(net.model, path);
+  QuantizeOptions options;
+  options.config.by_layer["a"].type = QuantType::Weight;
+  job::Job job(path, options, {});
+  job::prepare(job);
+  job::plan(job);
+  job.solution = net.solve(job.plan);
+  job::lower(job);
+  const Graph& graph = job.written.graph;
+  ASSERT_EQ(node_called(graph, "a").op_type, "DequantizeLinear");
+  const Node& layer = node_called(graph, "a_float");
+  ASSERT_EQ(layer.op_type, "Conv");
+  const Node& weight = node_called(graph, graph[layer.inputs[1]].name);
+  EXPECT_EQ(graph[weight.inputs[0]].name, "a_w_quantized");
+  ASSERT_EQ(job.report.weights.size(), 1U);
+  EXPECT_EQ(job.report.weights[0].weight, "a_w");
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ TEST(PTQ, LayerBeforeNameBeforeTypeBeforeGlobal) {
   ObservedModel observed = ptq.quantize(load(float_path()));
   std::map<std::string, int> bits;
   for (const WeightPlan& weight : observed.plan().weights) {
-    const Node& node = observed.model().graph.nodes[static_cast<std::size_t>(weight.node)];
+    const Node& node = node_called(observed.model().graph, weight.node);
     if (weight.input == 1)
       bits[node.op_type == "Conv" ? node.name : node.op_type] = weight.spec.bits;
   }

@@ -34,7 +34,7 @@ struct Layer : Builder {
       solution.values[name] = choose_params(value.spec, {Range{.min = -1, .max = 3}});
     }
     const std::int64_t channels = conv ? weight[0] : weight[1];
-    solution.weights[{0, 1}] =
+    solution.weights[{"y", 1}] =
         choose_params(plan.weights.at(0).spec,
                       std::vector<Range>(static_cast<std::size_t>(channels), Range{-1, 1}));
   }
@@ -48,7 +48,7 @@ struct Layer : Builder {
     return values;
   }
 
-  QuantParams& grid() { return solution.weights.at({0, 1}); }
+  QuantParams& grid() { return solution.weights.at({"y", 1}); }
   Tensor integers() { return quantize_tensor(*graph().constant(id("w")), grid()); }
 };
 
@@ -145,7 +145,7 @@ TEST(Saturation, DepthwiseKernelsAddIn32Bits) {
   QuantSolution solution;
   solution.values["x"] = choose_params(plan.values.at("x").spec, {Range{-1, 3}});
   solution.values["y"] = solution.values["x"];
-  solution.weights[{0, 1}] = choose_params(plan.weights[0].spec, {Range{-1, 1}, Range{-1, 1}});
+  solution.weights[{"y", 1}] = choose_params(plan.weights[0].spec, {Range{-1, 1}, Range{-1, 1}});
   EXPECT_TRUE(avoid_saturation(net.model, plan, solution).empty());
 }
 

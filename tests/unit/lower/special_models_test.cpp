@@ -50,9 +50,9 @@ TEST(SpecialModels, OpenDimensionsStayOpen) {
   for (const char* name : {"x", "y"}) {
     solution.values[name] = choose_params(plan.values.at(name).spec, {Range{-1, 1}});
   }
-  solution.weights[{0, 1}] = choose_params(plan.weights[0].spec, {Range{-1, 1}, Range{-4, 4}});
+  solution.weights[{"y", 1}] = choose_params(plan.weights[0].spec, {Range{-1, 1}, Range{-4, 4}});
   const Model model = insert_qdq(net.model, plan, solution);
-  EXPECT_TRUE(is_integer(plan.nodes[0]));
+  EXPECT_TRUE(is_integer(plan.nodes.at("y")));
   EXPECT_FALSE(model.graph[model.graph.outputs[0]].type.shape->front().known());
 }
 
@@ -75,8 +75,9 @@ TEST(SpecialModels, HalfLayersStayWithTheReason) {
   net.output("y");
   infer_types(net.model);
   const QuantPlan plan = make_plan(net.model, {});
-  EXPECT_TRUE(is_float(plan.nodes[0]));
-  EXPECT_NE(plan.nodes[0].reason.find("float16"), std::string::npos) << plan.nodes[0].reason;
+  const NodePlan& layer = plan.nodes.at("y");
+  EXPECT_TRUE(is_float(layer));
+  EXPECT_NE(layer.reason.find("float16"), std::string::npos) << layer.reason;
 }
 
 TEST(SpecialModels, AWeightThatFloatNodesReadTooStaysInFloatForThem) {
@@ -89,11 +90,11 @@ TEST(SpecialModels, AWeightThatFloatNodesReadTooStaysInFloatForThem) {
   net.output("y");
   infer_types(net.model);
   const QuantPlan plan = make_plan(net.model, {});
-  EXPECT_TRUE(is_float(plan.nodes[0])) << "indices and a constant: nothing to gain";
-  EXPECT_TRUE(is_integer(plan.nodes[2]));
+  EXPECT_TRUE(is_float(plan.nodes.at("rows"))) << "indices and a constant: nothing to gain";
+  EXPECT_TRUE(is_integer(plan.nodes.at("y")));
   QuantSolution solution;
   solution.values["sum"] = choose_params(plan.values.at("sum").spec, {Range{-1, 1}});
-  solution.weights[{2, 1}] =
+  solution.weights[{"y", 1}] =
       choose_params(plan.weights[0].spec, std::vector<Range>(4, Range{-1, 1}));
   const Model model = insert_qdq(net.model, plan, solution);
   EXPECT_EQ(model.graph[maker(model, "rows").inputs[0]].name, "table");
@@ -122,8 +123,8 @@ TEST(SpecialModels, QuantisedLayersAreLeftAsTheyAre) {
   again.conv("y", "z").output("z");
   const QuantPlan plan = again.plan();
   std::vector<std::string> reasons;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    if (again.graph().nodes[i].op_type == "Conv") reasons.push_back(plan.nodes[i].reason);
+  for (const Node& node : again.graph().nodes) {
+    if (node.op_type == "Conv") reasons.push_back(plan.of(again.graph(), node).reason);
   }
   ASSERT_EQ(reasons.size(), 2U);
   EXPECT_EQ(reasons[0], "it is quantised already");

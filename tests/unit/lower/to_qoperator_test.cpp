@@ -54,7 +54,7 @@ TEST(ToQoperator, AProductReadInFloatGivesFloat) {
   const QuantPlan plan = make_plan(net.model, {});
   QuantSolution solution;
   solution.values["x"] = choose_params(plan.values.at("x").spec, {Range{.min = -1, .max = 1}});
-  solution.weights[{0, 1}] =
+  solution.weights[{"y", 1}] =
       choose_params(plan.weights[0].spec, std::vector<Range>(3, Range{.min = -1, .max = 1}));
   const Model model = to_qoperator(insert_qdq(net.model, plan, solution));
   EXPECT_EQ(ops(model), "QuantizeLinear com.microsoft.MatMulIntegerToFloat");

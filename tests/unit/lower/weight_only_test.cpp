@@ -21,7 +21,8 @@ std::string stored(Builder& net, quant::WeightSpec spec) {
   infer_types(net.model);
   const plan::WeightSites found = plan::find_weights(net.graph(), {});
   std::map<ValueId, std::vector<plan::WeightSite>> by_value;
-  for (const plan::WeightSite& site : found.sites) by_value[site.value].push_back(site);
+  for (const plan::WeightSite& site : found.sites)
+    by_value[site.value_in(net.graph())].push_back(site);
   WeightWriter writer(net.model);
   for (const auto& [value, sites] : by_value) {
     spec.axis = spec.block > 0 ? sites.front().sum_axis : sites.front().channel_axis;

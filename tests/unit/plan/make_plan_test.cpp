@@ -19,7 +19,7 @@ TEST(Plan, AbsorbsAnActivation) {
   net.conv("x", "y").then("Relu", {"y"}, "z").conv("z", "out").output("out");
   const QuantPlan plan = net.plan();
   EXPECT_TRUE(is_integer(net.plan_of(plan, "z")));
-  EXPECT_EQ(net.plan_of(plan, "z").absorbed_by, 0);
+  EXPECT_EQ(net.plan_of(plan, "z").absorbed_by, "y");
   EXPECT_EQ(plan.values.at("y").kind, Kind::Float);
   EXPECT_EQ(plan.values.at("z").kind, Kind::Observed);
   EXPECT_EQ(plan.values.at("z").bounds->min, 0);
@@ -29,7 +29,41 @@ TEST(Plan, AbsorbsAnActivation) {
   ASSERT_EQ(plan.weights.size(), 2U);
   EXPECT_EQ(plan.weights[0].spec.axis, 0);
   EXPECT_TRUE(plan.weights[0].spec.symmetric);
-  EXPECT_TRUE(plan.nodes[0].quantize_bias);
+  EXPECT_TRUE(plan.nodes.at("y").quantize_bias);
+}
+
+TEST(Plan, HoldsWhileNodesComeAndGo) {
+  Network net;
+  net.then("Neg", {"x"}, "unread");
+  net.conv("x", "y").then("Relu", {"y"}, "z").conv("z", "out").output("out");
+  const QuantPlan plan = net.plan();
+  const QuantSolution solution = net.solve(plan);
+  Network changed = net;
+  compact(changed.graph(), {true});  // the node before all others goes
+  Node neg;
+  neg.op_type = "Neg";
+  neg.inputs = {changed.id("z")};
+  neg.outputs = {changed.graph().add_fresh("minus_z")};
+  auto& nodes = changed.graph().nodes;
+  nodes.insert(nodes.begin() + 2, neg);  // and one comes between two layers
+  changed.output("minus_z");
+  EXPECT_TRUE(is_float(plan.of(changed.graph(), nodes[2])));
+  EXPECT_TRUE(is_integer(plan.of(changed.graph(), nodes[3])));
+  EXPECT_EQ(plan.result_of("y"), "z");
+  const Graph before = insert_qdq(net.model, plan, solution).graph;
+  const Graph after = insert_qdq(changed.model, plan, solution).graph;
+  // The integers that each input of a layer stands for.
+  const auto integers = [](const Graph& graph, const char* layer) {
+    std::vector<std::string> names;
+    for (const ValueId input : node_called(graph, layer).inputs) {
+      names.push_back(graph[node_called(graph, graph[input].name).inputs[0]].name);
+    }
+    return names;
+  };
+  for (const char* layer : {"y", "out_float"}) {
+    EXPECT_EQ(integers(after, layer).size(), 3U) << layer;
+    EXPECT_EQ(integers(after, layer), integers(before, layer)) << layer;
+  }
 }
 
 TEST(Plan, AnActivationThatSharesItsInputStaysApart) {
@@ -47,7 +81,7 @@ TEST(Plan, AClipThatCutsOffZeroStaysApart) {
   net.number("low", 0.5F).number("high", 6);
   net.conv("x", "y").then("Clip", {"y", "low", "high"}, "z").conv("z", "out").output("out");
   const QuantPlan plan = net.plan();
-  EXPECT_EQ(net.plan_of(plan, "z").absorbed_by, -1);
+  EXPECT_EQ(net.plan_of(plan, "z").absorbed_by, "");
   EXPECT_EQ(plan.values.at("y").kind, Kind::Observed);
 }
 

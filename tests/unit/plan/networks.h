@@ -34,11 +34,10 @@ struct Network : Builder {
     return make_plan(model, config);
   }
   const NodePlan& plan_of(const QuantPlan& plan, const std::string& output) {
-    return plan.nodes[static_cast<std::size_t>(
-        Uses(graph()).producer[static_cast<std::size_t>(id(output))])];
+    return plan.nodes.at(output);
   }
 
-  /// Grids of -1..3 for every value, and of the greatest magnitude for every constant.
+  /// Ranges of -1..3 for every value, and of the greatest magnitude for every constant.
   QuantSolution solve(const QuantPlan& plan) {
     QuantSolution solution;
     for (const auto& [name, value] : plan.values) {
@@ -46,13 +45,13 @@ struct Network : Builder {
       solution.values[name] = choose_params(value.spec, {Range{.min = -1, .max = 3}});
     }
     for (const WeightPlan& weight : plan.weights) {
-      const Node& node = graph().nodes[static_cast<std::size_t>(weight.node)];
+      const Node& node = node_called(graph(), weight.node);
       const Tensor& tensor = *graph().constant(node.inputs[weight.input]);
       const std::int64_t channels =
           weight.spec.axis < 0 ? 1 : tensor.shape()[static_cast<std::size_t>(weight.spec.axis)];
       const std::vector<Range> ranges(static_cast<std::size_t>(channels),
                                       Range{.min = -4, .max = 4});
-      solution.weights[{weight.node, weight.input}] = choose_params(weight.spec, ranges);
+      solution.weights[weight.key()] = choose_params(weight.spec, ranges);
     }
     return solution;
   }

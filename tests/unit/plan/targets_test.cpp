@@ -52,7 +52,7 @@ struct Residual : Builder {
     }
     for (const WeightPlan& weight : made.weights) {
       const std::size_t channels = weight.spec.axis < 0 ? 1 : 16;
-      solution.weights[{weight.node, weight.input}] =
+      solution.weights[weight.key()] =
           choose_params(weight.spec, std::vector<Range>(channels, Range{-1, 1}));
     }
     return insert_qdq(model, made, solution);
@@ -74,10 +74,11 @@ TEST(Targets, EachSaysSomethingOfEveryNode) {
   Residual net;
   for (const TargetInfo& target : all_targets()) {
     const QuantPlan plan = net.plan(std::string(target.name));
-    for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-      const bool in_float = plan.nodes[i].kind == NodePlan::Kind::Float;
-      EXPECT_EQ(in_float, in_float && !plan.nodes[i].reason.empty())
-          << target.name << " " << label(net.graph(), net.graph().nodes[i]);
+    for (const Node& node : net.graph().nodes) {
+      const NodePlan& decision = plan.of(net.graph(), node);
+      const bool in_float = decision.kind == NodePlan::Kind::Float;
+      EXPECT_EQ(in_float, in_float && !decision.reason.empty())
+          << target.name << " " << label(net.graph(), node);
     }
     EXPECT_FALSE(target.otherwise.empty()) << target.name;
     std::set<std::pair<std::string_view, plan::Form>> seen;
@@ -114,7 +115,7 @@ TEST(Targets, TensorRtIsSymmetricWithFloatBiases) {
   for (const WeightPlan& weight : plan.weights) {
     EXPECT_TRUE(weight.spec.symmetric && weight.spec.axis == 0);
   }
-  for (const NodePlan& node : plan.nodes) EXPECT_FALSE(node.quantize_bias);
+  for (const auto& [name, node] : plan.nodes) EXPECT_FALSE(node.quantize_bias) << name;
 }
 
 TEST(Targets, TensorRtQuantisesTheSkipInputOnly) {
@@ -187,7 +188,7 @@ TEST(Targets, AscendLeavesNarrowConvolutions) {
   infer_types(net.model);
   QuantConfig config;
   config.target = "ascend";
-  EXPECT_FALSE(make_plan(net.model, config).nodes[0].reason.empty());
+  EXPECT_FALSE(make_plan(net.model, config).nodes.at("y").reason.empty());
 }
 
 TEST(Targets, SharesOfDspHaveAGridOfShares) {

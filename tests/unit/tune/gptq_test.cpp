@@ -70,7 +70,7 @@ struct Product {
     graph.inputs.push_back(in);
     const ValueId w = graph.add_constant("w", weight);
     graph.add_node("MatMul", {in, w}, {"y"});
-    site = {.node = 0, .input = 1, .value = w, .channel_axis = 1, .sum_axis = 0};
+    site = {.node = "y", .input = 1, .channel_axis = 1, .sum_axis = 0};
   }
 };
 

@@ -105,7 +105,7 @@ TEST(HardGate, ScaledGatesRunInsideALayer) {
   const tune::Equalized done = tune::equalize(net.model, make_plan(before, {}), batches(), {});
   EXPECT_EQ(done.gates, 1U);
   const QuantPlan plan = make_plan(net.model, {});
-  for (const NodePlan& node : plan.nodes) EXPECT_NE(node.kind, NodePlan::Kind::Float);
+  for (const auto& [name, node] : plan.nodes) EXPECT_NE(node.kind, NodePlan::Kind::Float) << name;
   const std::vector<float> want = run(before, batch(3));
   const std::vector<float> got = run(net.model, batch(3));
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-3) << i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grids for what integer nodes read and make.
+// Specs for what integer nodes read and make.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,8 @@ constexpr std::string_view kChannelWise = "channel_wise_";
 
 class Placer {
  public:
-  Placer(const Job& job, QuantPlan& plan) : job_(job), plan_(plan) {}
+  Placer(const Job& job, std::vector<NodePlan>& nodes, QuantPlan& plan)
+      : job_(job), nodes_(nodes), plan_(plan) {}
 
   void run() {
     for (NodeId id = 0; id < count(); ++id) {
@@ -27,12 +28,12 @@ class Placer {
     }
     if (job_.target.shared_concat) share_concats();
     share();
-    settle_activations();
+    finish_activations();
   }
 
  private:
-  NodePlan& node_plan(NodeId id) { return plan_.nodes[static_cast<std::size_t>(id)]; }
-  NodeId count() const { return static_cast<NodeId>(plan_.nodes.size()); }
+  NodePlan& node_plan(NodeId id) { return nodes_[static_cast<std::size_t>(id)]; }
+  NodeId count() const { return static_cast<NodeId>(nodes_.size()); }
   const std::string& name(ValueId id) const { return job_.graph[id].name; }
 
   QuantSpec activation_spec(const QuantRule& rule) const {
@@ -49,7 +50,7 @@ class Placer {
   QuantSpec weight_spec(const Node& node, std::size_t input, const QuantRule& rule) const {
     const Tensor& weight = *job_.graph.constant(node.inputs[input]);
     if (!is_layer(node) || input != 1) {
-      // A constant among activations has a grid like theirs: kernels want equal types.
+      // A constant among activations has a spec like theirs: kernels want equal types.
       QuantSpec spec = activation_spec(rule);
       spec.observer = spec.symmetric ? "abs_max" : "min_max";
       return spec;
@@ -114,7 +115,8 @@ class Placer {
     const ValueId in_float = residual(node);
     for (const std::size_t i : data_inputs(node)) {
       if (job_.graph.constant(node.inputs[i]) != nullptr) {
-        plan_.weights.push_back({.node = id, .input = i, .spec = weight_spec(node, i, rule)});
+        plan_.weights.push_back(
+            {.node = job_.name(id), .input = i, .spec = weight_spec(node, i, rule)});
       } else if (node.inputs[i] != in_float) {
         need(node.inputs[i], rule);
       }
@@ -124,8 +126,8 @@ class Placer {
   NodeId absorbed(NodeId id) const {
     const NodeId reader = job_.uses.only_consumer(job_.node(id).outputs[0]);
     if (reader < 0) return -1;
-    const bool is = plan_.nodes[static_cast<std::size_t>(reader)].absorbed_by == id;
-    return is ? reader : -1;
+    const std::string& host = nodes_[static_cast<std::size_t>(reader)].absorbed_by;
+    return host == job_.name(id) ? reader : -1;
   }
 
   void place_output(NodeId id) {
@@ -148,7 +150,7 @@ class Placer {
     if (!leaves) need(result, job_.rule(node));
   }
 
-  /// Shares of one: signal processors know no other grid, and ONNX Runtime's QLinearSoftmax, which
+  /// Shares of one: signal processors know no other scale, and ONNX Runtime's QLinearSoftmax, which
   /// it also makes of Q/DQ, overflows on finer ones and cuts off what is no power of two.
   void fix_shares(const Node& node) {
     ValuePlan value{.kind = ValuePlan::Kind::Fixed, .spec = activation_spec(job_.rule(node))};
@@ -203,33 +205,36 @@ class Placer {
     }
   }
 
-  /// Activations whose result has a grid vanish into it; the others stay.
-  void settle_activations() {
+  /// Activations whose result has a scale vanish into it; the others stay.
+  void finish_activations() {
     for (NodeId id = 0; id < count(); ++id) {
       NodePlan& activation = node_plan(id);
-      if (activation.absorbed_by < 0) continue;
+      if (activation.absorbed_by.empty()) continue;
       const Node& node = job_.node(id);
       const auto value = plan_.values.find(name(node.outputs[0]));
       if (value == plan_.values.end() || value->second.kind != ValuePlan::Kind::Observed) {
-        activation.absorbed_by = -1;
+        activation.absorbed_by.clear();
         continue;
       }
       value->second.bounds = activation_bounds(job_.graph, node, job_.model.opset());
       activation.kind = NodePlan::Kind::Integer;
-      activation.reason =
-          format("runs inside the {} before it", job_.node(activation.absorbed_by).op_type);
+      const NodeId host = job_.producer(node.inputs[0]);
+      activation.reason = format("runs inside the {} before it", job_.node(host).op_type);
       plan_.values[name(node.inputs[0])] =
           ValuePlan{.reason = format("only the {} behind it reads it", node.op_type)};
     }
   }
 
   const Job& job_;
+  std::vector<NodePlan>& nodes_;
   QuantPlan& plan_;
-  std::map<std::string, std::string> links_;  ///< from a value to one whose grid it has
+  std::map<std::string, std::string> links_;  ///< from a value to one whose parameters it has
 };
 
 }  // namespace
 
-void place_grids(const Job& job, QuantPlan& plan) { Placer(job, plan).run(); }
+void place_specs(const Job& job, std::vector<NodePlan>& nodes, QuantPlan& plan) {
+  Placer(job, nodes, plan).run();
+}
 
 }  // namespace quench::plan
