@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // quench analyze sensitivity: which layer is it?
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <limits>
@@ -36,12 +37,15 @@ ScoreOrigin origin_of(Analysis& analysis, const AnalyzeOptions& options,
   ScoreOrigin result;
   const auto file = MappedFile::open(locate_model(analysis.job.model_path).model);
   result.model = hex(hash_bytes(file->bytes()));
-  // Every calibration sample has its part in the scales.
-  std::uint64_t scales = analysis.evaluator ? analysis.evaluator->data().fingerprint() : 0;
+  // Every calibration sample has its part in the statistics, whatever the settings make of them.
+  std::uint64_t data = analysis.evaluator ? analysis.evaluator->data().fingerprint() : 0;
+  for (const auto& [name, seen] : analysis.job.statistics) {
+    const std::array told = {seen.min, seen.max, seen.mean()};
+    data = hash_bytes(std::as_bytes(std::span(told)), data);
+  }
   const QuantSolution& solution = analysis.job.solution;
   std::uint64_t specs = 0;
   for (const auto& [name, params] : solution.values) {
-    scales = hash_bytes(std::as_bytes(std::span(params.scale)), scales);
     specs = hash_text(
         format("{} {} {} {}", name, params.spec.bits, params.spec.symmetric, params.spec.observer),
         specs);
@@ -51,7 +55,7 @@ ScoreOrigin origin_of(Analysis& analysis, const AnalyzeOptions& options,
                              params.spec.observer),
                       specs);
   }
-  result.data = hex(scales);
+  result.data = hex(data);
   result.settings =
       format("{} {} {} batch {} {}", analysis.metric ? analysis.metric->name() : "function",
              options.metric_command, how.reverse ? "all but one" : "one", options.quantize.batch,
