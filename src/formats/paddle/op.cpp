@@ -92,6 +92,19 @@ std::size_t Op::num_outputs(std::string_view output) const {
   return names == nullptr ? 0 : names->size();
 }
 
+std::vector<std::string> Op::names(std::string_view argument) const {
+  const auto* found = variables(item_.inputs, argument);
+  if (found == nullptr) found = variables(item_.outputs, argument);
+  return found == nullptr ? std::vector<std::string>() : *found;
+}
+
+const Block& Op::inner_block(std::string_view name) {
+  const Attr* found = item_.find(name);
+  const auto* block = found == nullptr ? nullptr : std::get_if<BlockIndex>(&found->data);
+  if (block == nullptr) fail(ErrorKind::BadModel, "it has no block '{}'", name);
+  return translator_.inner_block(block_, block->index);
+}
+
 ValueId Op::in(std::string_view input, std::size_t index) {
   const auto* names = variables(item_.inputs, input);
   if (names == nullptr || index >= names->size()) {
@@ -306,6 +319,14 @@ std::vector<std::int64_t> Op::numbers(std::string_view name) {
          name);
   }
   return std::move(found.numbers);
+}
+
+std::int64_t Op::single(std::string_view name) {
+  const std::vector<std::int64_t> found = numbers(name);
+  if (found.size() != 1) {
+    fail(ErrorKind::BadModel, "its '{}' is {} numbers; one is wanted", name, found.size());
+  }
+  return found.front();
 }
 
 double Op::number(std::string_view name) {

@@ -47,6 +47,8 @@ class Op {
   ValueId in_or_none(std::string_view input);
   std::vector<ValueId> ins(std::string_view input);
   std::size_t num_outputs(std::string_view output) const;
+  /// The variables of an input or output.
+  std::vector<std::string> names(std::string_view argument) const;
   /// What the program says of a variable, or its constant tells.
   DType dtype(std::string_view argument) const;
   std::optional<Shape> shape(std::string_view argument, std::size_t index = 0) const;
@@ -70,9 +72,13 @@ class Op {
   IntList list(std::string_view name);
   /// As `list`, where only numbers will do.
   std::vector<std::int64_t> numbers(std::string_view name);
+  std::int64_t single(std::string_view name);
   double number(std::string_view name);
   /// The tensor that gives an attribute, or kNoValue.
   ValueId tensor_of(std::string_view name);
+
+  /// The block that an attribute names, which is this operator's alone.
+  const Block& inner_block(std::string_view name);
 
   // Making nodes. Each gives its first output, which has no name of its own until `set`.
   ValueId node(std::string_view op_type, std::vector<ValueId> inputs,

@@ -111,10 +111,21 @@ class Reader {
       fail(ErrorKind::BadModel, "a parameter has no name");
     }
     const auto name = notes[3].get<std::string>();
+    const std::int64_t id = pir::integer(result, "%");
     if (taken_.contains(name)) {
-      fail(ErrorKind::BadModel, "two parameters or inputs are called '{}'", name);
+      // Layers that share a parameter each declare it.
+      const VarItem again = pir::variable(result);
+      const auto& vars = program_.blocks[block].vars;
+      const auto same = std::ranges::find_if(vars, [&](const VarItem& var) {
+        return var.name == name && var.parameter && var.dtype == again.dtype &&
+               var.shape == again.shape;
+      });
+      if (same == vars.end() || !values_.emplace(id, Names{name}).second) {
+        fail(ErrorKind::BadModel, "two parameters or inputs are called '{}'", name);
+      }
+      return;
     }
-    define(pir::integer(result, "%"), result, block, name);
+    define(id, result, block, name);
     program_.blocks[block].vars.back().parameter = true;
   }
 

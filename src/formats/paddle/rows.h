@@ -45,5 +45,8 @@ std::span<const OpRow> pick_rows();
 std::span<const OpRow> create_rows();
 std::span<const OpRow> image_rows();
 std::span<const OpRow> quant_rows();
+std::span<const OpRow> detection_rows();
+std::span<const OpRow> rnn_rows();
+std::span<const OpRow> control_rows();
 
 }  // namespace quench::paddle

@@ -72,14 +72,18 @@ void read_floor_div(Op& op) {
 }
 
 void read_scale(Op& op) {
-  const DType dtype = op.dtype("X");
-  const bool whole = !info(dtype).is_float;
-  ValueId x = whole ? op.cast(op.in("X"), DType::Float32) : op.in("X");
-  const DType inner = whole ? DType::Float32 : dtype;
   const ValueId given = op.tensor_of("scale");
   const bool computed = given != kNoValue && op.constant_of(given) == nullptr;
   const double scale = computed ? 0 : op.number("scale");
   const double bias = op.number("bias");
+  if (scale == 1 && bias == 0) {  // what exporters put before an output
+    op.set("Out", op.node("Identity", {op.in("X")}));
+    return;
+  }
+  const DType dtype = op.dtype("X");
+  const bool whole = !info(dtype).is_float;
+  const DType inner = whole ? DType::Float32 : dtype;
+  ValueId x = whole ? op.cast(op.in("X"), inner) : op.in("X");
   const auto multiply = [&](ValueId value) {
     if (computed) return op.node("Mul", {value, op.cast(given, inner)});
     return scale == 1 ? value : op.node("Mul", {value, op.scalar(scale, inner)});

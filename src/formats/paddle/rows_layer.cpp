@@ -108,7 +108,7 @@ ValueId adaptive(Op& op, ValueId x, const Shape& shape, const Ints& sizes, bool 
   constexpr std::int64_t kMostParts = 256;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto axis = static_cast<std::int64_t>(i + 2);
-    const std::int64_t from = shape.at(i + 2);
+    const std::int64_t from = shape[i + 2];
     if (sizes[i] <= 0 || sizes[i] > kMostParts) {
       fail(ErrorKind::Unsupported, "it makes {} parts of a dimension", sizes[i]);
     }
@@ -139,10 +139,11 @@ Shape spatial_shape(Op& op) {
 
 ValueId read_adaptive(Op& op, const Layout& layout, ValueId x, const Ints& sizes, bool is_max) {
   const Shape shape = layout.channels_first(spatial_shape(op));
+  if (sizes.size() + 2 > shape.size()) fail(ErrorKind::BadModel, "it has too many sizes");
   bool divides = true;
   Ints kernel;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const std::int64_t from = shape.at(i + 2);
+    const std::int64_t from = shape[i + 2];
     divides = divides && sizes[i] > 0 && from % sizes[i] == 0;
     kernel.push_back(sizes[i] > 0 ? from / sizes[i] : 0);
   }

@@ -12,7 +12,8 @@ namespace {
 /// As many ones, or zeros, as X has channels.
 ValueId channels_of(Op& op, const Layout& layout, double value) {
   const Shape shape = layout.channels_first(op.shape("X").value_or(Shape()));
-  if (shape.size() < 2 || shape[1] < 0) {
+  constexpr std::int64_t kMostChannels = 1 << 20;
+  if (shape.size() < 2 || shape[1] < 0 || shape[1] > kMostChannels) {
     fail(ErrorKind::Unsupported,
          "it has no scale or bias, and the program does not say how many "
          "channels there are");
@@ -65,7 +66,10 @@ void read_layer_norm(Op& op) {
 void read_group_norm(Op& op) {
   const Layout layout(op, "X", op.text("data_layout"));
   const std::int64_t groups = op.integer("groups");
-  if (groups <= 0) fail(ErrorKind::BadModel, "its number of groups is {}", groups);
+  constexpr std::int64_t kMostGroups = 1 << 20;
+  if (groups <= 0 || groups > kMostGroups || op.need_rank("X") < 2) {
+    fail(ErrorKind::BadModel, "it makes {} groups of what has no channels", groups);
+  }
   const ValueId x = layout.first(op, op.in("X"));
   const std::vector<float> ones(static_cast<std::size_t>(groups), 1.0F);
   const std::vector<float> zeros(static_cast<std::size_t>(groups), 0.0F);

@@ -11,7 +11,7 @@ namespace {
 
 void read_gather(Op& op) {
   const ValueId index = op.rank("Index") == 1 ? op.in("Index") : op.reshape(op.in("Index"), {-1});
-  op.set("Out", op.node("Gather", {op.in("X"), index}, {{"axis", op.numbers("axis").at(0)}}));
+  op.set("Out", op.node("Gather", {op.in("X"), index}, {{"axis", op.single("axis")}}));
 }
 
 void read_gather_nd(Op& op) {

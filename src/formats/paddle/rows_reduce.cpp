@@ -87,7 +87,7 @@ void read_argsort(Op& op) {
 
 void read_cumsum(Op& op) {
   ValueId x = op.in("X");
-  std::int64_t axis = op.numbers("axis").at(0);
+  std::int64_t axis = op.single("axis");
   if (op.flag("flatten")) {
     x = op.reshape(x, {-1});
     axis = 0;

@@ -131,7 +131,7 @@ void read_cast(Op& op) {
 }
 
 void read_concat(Op& op) {
-  op.set("Out", op.node("Concat", op.ins("X"), {{"axis", op.numbers("axis").at(0)}}));
+  op.set("Out", op.node("Concat", op.ins("X"), {{"axis", op.single("axis")}}));
 }
 
 void read_stack(Op& op) {
@@ -158,7 +158,7 @@ Ints filled(Op& op, Ints sections, std::int64_t axis) {
 }
 
 void read_split(Op& op) {
-  const std::int64_t axis = op.numbers("axis").at(0);
+  const std::int64_t axis = op.single("axis");
   const Ints sections = filled(op, op.numbers("sections"), axis);
   const std::size_t count = op.num_outputs("Out");
   std::vector<ValueId> inputs{op.in("X")};

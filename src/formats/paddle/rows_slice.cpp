@@ -77,7 +77,9 @@ void read_set_value(Op& op) {
   const Ints starts = op.numbers("starts");
   const Ints ends = op.numbers("ends");
   const Ints steps = op.numbers("steps");
-  const bool fits = starts.size() == axes.size() && ends.size() == axes.size();
+  constexpr std::size_t kMostAxes = 16;
+  const bool fits =
+      starts.size() == axes.size() && ends.size() == axes.size() && axes.size() <= kMostAxes;
   if (!fits) fail(ErrorKind::BadModel, "its starts, ends and axes differ in number");
   if (std::ranges::any_of(steps, [](std::int64_t step) { return step != 1; }) ||
       !op.integers("none_axes").empty()) {

@@ -229,6 +229,127 @@ FAMILIES = {
 }
 
 
+def nms(boxes, scores, **changes):
+    values = {"score_threshold": 0.2, "nms_top_k": 5, "keep_top_k": 6, "nms_threshold": 0.4,
+              "normalized": True, "nms_eta": 1.0, "background_label": -1, **changes}
+    if PIR:
+        return list(paddle._C_ops.multiclass_nms3(boxes, scores, None, *values.values()))
+    helper = paddle.common_ops_import.LayerHelper("multiclass_nms3")
+    outputs = [helper.create_variable_for_type_inference(dtype)
+               for dtype in ("float32", "int32", "int32")]
+    helper.append_op(type="multiclass_nms3", inputs={"BBoxes": boxes, "Scores": scores},
+                     outputs=dict(zip(("Out", "Index", "NmsRoisNum"), outputs)), attrs=values)
+    return outputs
+
+
+def cond_case(x):
+    return paddle.static.nn.cond(paddle.sum(x) > 0, lambda: (x * 2, x + 1),
+                                 lambda: (x - 1, x * 3))
+
+
+def while_case(x):
+    i = paddle.full([1], 0, "int64")
+    n = paddle.full([1], 4, "int64")
+    i, _, x = paddle.static.nn.while_loop(lambda i, n, x: i < n,
+                                          lambda i, n, x: (i + 1, n, x * 1.5 + 1), [i, n, x])
+    return i, x
+
+
+def boxes(*shape):
+    corner = RNG.uniform(0, 8, (*shape, 2))
+    return np.concatenate([corner, corner + RNG.uniform(1, 6, (*shape, 2))], -1).astype("float32")
+
+
+ops = paddle.vision.ops
+FAMILIES["detection"] = [
+    (lambda x, s: ops.yolo_box(x, s, [10, 13, 16, 30], 3, 0.3, 8, True, scale_x_y=1.05),
+     [floats(2, 16, 3, 4), np.array([[40, 50], [24, 31]], "int32")]),
+    (lambda x, s: ops.yolo_box(x, s, [10, 13, 16, 30], 3, 0.3, 8, False, iou_aware=True,
+                               iou_aware_factor=0.4),
+     [floats(1, 18, 3, 4), np.array([[40, 50]], "int32")]),
+    (lambda x, i: ops.prior_box(x, i, [4.0, 8.0], [6.0, 12.0], [1.0, 2.0], flip=True, clip=True),
+     [floats(1, 2, 3, 4)[0:1], floats(1, 3, 24, 32)]),
+    (lambda x, i: ops.prior_box(x, i, [4.0], [6.0], [2.0, 3.0], steps=[8.0, 8.0],
+                                min_max_aspect_ratios_order=True),
+     [floats(1, 2, 3, 4), floats(1, 3, 24, 32)]),
+    (lambda p, t: ops.box_coder(p, [0.1, 0.1, 0.2, 0.2], t, "decode_center_size"),
+     [boxes(5), floats(2, 5, 4)]),
+    (lambda p, v, t: ops.box_coder(p, v, t, "decode_center_size", box_normalized=False),
+     [boxes(5), positive(5, 4), floats(2, 5, 4)]),
+    (lambda p, v, t: ops.box_coder(p, v, t, "encode_center_size"),
+     [boxes(5), positive(5, 4), boxes(3)]),
+    (lambda b, s: nms(b, s), [boxes(2, 9), RNG.rand(2, 3, 9).astype("float32")]),
+    (lambda b, s: nms(b, s, normalized=False, background_label=0, keep_top_k=100, nms_top_k=-1),
+     [boxes(1, 12), RNG.rand(1, 4, 12).astype("float32")]),
+    (lambda x, b, n: ops.roi_align(x, b, n, 2, 0.5, 2), [floats(2, 3, 6, 6), boxes(3),
+                                                         np.array([1, 2], "int32")]),
+    (lambda x, b, n: ops.roi_align(x, b, n, 2, 0.5, -1, aligned=False),
+     [floats(2, 3, 6, 6), boxes(3), np.array([2, 1], "int32")]),
+]
+FAMILIES["control"] = [
+    (cond_case, [positive(3)]),
+    (cond_case, [-positive(3)]),
+    (while_case, [floats(3)]),
+]
+FAMILIES["rnn"] = [
+    (lambda x: paddle.nn.LSTM(4, 3)(x)[0], [floats(2, 5, 4)]),
+    (lambda x: (lambda y, s: [y, *s])(*paddle.nn.LSTM(4, 3, 2, "bidirect")(x)),
+     [floats(2, 5, 4)]),
+    (lambda x: paddle.nn.GRU(4, 3, 1, "bidirect")(x), [floats(2, 5, 4)]),
+    (lambda x: paddle.nn.SimpleRNN(4, 3, time_major=True)(x), [floats(5, 2, 4)]),
+]
+
+
+def old(kind, inputs, outputs, **attrs):
+    """An operator by its name, for those that no call of today's makes."""
+    helper = paddle.common_ops_import.LayerHelper(kind)
+    made = {name: helper.create_variable_for_type_inference(dtype)
+            for name, dtype in outputs.items()}
+    helper.append_op(type=kind, inputs=inputs, outputs=made, attrs=attrs)
+    return [made[name] for name in outputs if name not in ("XShape", "Mask")]
+
+
+def one(kind, x, **attrs):
+    return old(kind, {"X": x}, {"Out": "float32"}, **attrs)
+
+
+if not PIR:
+    FAMILIES["old"] = [
+        (lambda x, y: old("matmul", {"X": x, "Y": y}, {"Out": "float32"}, transpose_Y=True,
+                          alpha=0.5), [M, floats(2, 5)]),
+        (lambda x, y: old("mul", {"X": x, "Y": y}, {"Out": "float32"}, x_num_col_dims=2,
+                          y_num_col_dims=1), [floats(2, 3, 5), floats(5, 4)]),
+        (lambda x, y: old("mul", {"X": x, "Y": y}, {"Out": "float32"}, x_num_col_dims=1,
+                          y_num_col_dims=2), [floats(2, 3, 4), floats(4, 3, 5)]),
+        (lambda x: one("reshape", x, shape=[-1, 3]), [floats(2, 3, 4)]),
+        (lambda x: one("transpose", x, axis=[1, 0]), [M]),
+        (lambda x: old("flatten2", {"X": x}, {"Out": "float32", "XShape": "float32"}, axis=1),
+         [X]),
+        (lambda x: old("top_k", {"X": x}, {"Out": "float32", "Indices": "int64"}, k=2), [M]),
+        (lambda i, w: old("lookup_table", {"Ids": i, "W": w}, {"Out": "float32"}, padding_idx=-1),
+         [ints(7, 4, 1), floats(7, 3)]),
+        (lambda x: one("nearest_interp", x, out_h=9, out_w=12, scale=0.0, interp_method="nearest",
+                       align_corners=False), [X]),
+        (lambda x: one("bilinear_interp", x, out_h=9, out_w=12, scale=0.0,
+                       interp_method="bilinear", align_corners=False, align_mode=0), [X]),
+        (lambda x: one("expand", x, expand_times=[2, 3]), [M]),
+        (lambda x, y: old("elementwise_add", {"X": x, "Y": y}, {"Out": "float32"}, axis=1),
+         [X, floats(4)]),
+        (lambda x, y: old("elementwise_mul", {"X": x, "Y": y}, {"Out": "float32"}, axis=0),
+         [floats(3, 4, 5), floats(3, 4)]),
+        (lambda x: old("norm", {"X": x}, {"Out": "float32", "Norm": "float32"}, axis=1,
+                       epsilon=1e-10)[:1], [M]),
+        (lambda x: one("mean", x), [M]),
+        (lambda x: old("fill_constant_batch_size_like", {"Input": x}, {"Out": "float32"},
+                       shape=[-1, 7], value=1.5, dtype=5), [M]),
+        (lambda x: one("fill_zeros_like", x), [M]),
+        (lambda x: one("shuffle_channel", x, group=2), [X]),
+        (lambda x: one("hard_sigmoid", x), [M * 2]),
+        (lambda x: one("brelu", x, t_min=-1.0, t_max=1.5), [M]),
+        (lambda x: one("reduce_mean", x, dim=[-1], keep_dim=True), [M]),
+    ]
+
+
 def build(cases):
     feeds, outputs = {}, []
     for number, (function, arrays) in enumerate(cases):
@@ -236,7 +357,8 @@ def build(cases):
         for k, array in enumerate(arrays):
             name = f"in{number}_{k}"
             feeds[name] = array
-            inputs.append(paddle.static.data(name, [-1, *array.shape[1:]] if array.ndim == 4
+            open_batch = array.ndim == 4 and array.shape[1] != 3
+            inputs.append(paddle.static.data(name, [-1, *array.shape[1:]] if open_batch
                                              else array.shape, str(array.dtype)))
         result = function(*inputs)
         for each in result if isinstance(result, (list, tuple)) else [result]:
