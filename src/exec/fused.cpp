@@ -52,10 +52,6 @@ std::vector<ValueId> AttentionNode::inputs() const {
   return trimmed({queries, keys, values, mask});
 }
 
-std::vector<ValueId> GatherRowsNode::inputs() const {
-  return trimmed({table, indices, scales, zeros});
-}
-
 std::vector<ValueId> OnTheFlyNode::inputs() const {
   return {operand, weight.value, weight.scale, weight.zero, added};
 }

@@ -116,17 +116,6 @@ struct AttentionNode {
   std::vector<ValueId> inputs() const;
 };
 
-/// GatherRows: rows of a table of bytes, dequantised.
-struct GatherRowsNode {
-  enum Input : std::size_t { kTable, kIndices, kScales, kZeros };
-  ValueId table = kNoValue;
-  ValueId indices = kNoValue;
-  ValueId scales = kNoValue;
-  ValueId zeros = kNoValue;
-
-  std::vector<ValueId> inputs() const;
-};
-
 /// OnTheFly: a product whose weight stays packed.
 struct OnTheFlyNode {
   enum Input : std::size_t { kOperand, kWeight, kScale, kZero, kAdded };

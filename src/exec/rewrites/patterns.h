@@ -14,8 +14,6 @@ bool fuse_gate(Rewriter& rewriter, NodeId root);
 bool fuse_layer_norm(Rewriter& rewriter, NodeId root);
 /// Softmax over the last axis of x times a number, plus a mask.
 bool fuse_softmax(Rewriter& rewriter, NodeId root);
-/// Rows of an 8-bit table times their scales.
-bool fuse_gather_rows(Rewriter& rewriter, NodeId root);
 /// Clip from zero without an upper bound.
 bool fuse_relu(Rewriter& rewriter, NodeId root);
 
