@@ -83,13 +83,11 @@ struct DynamicNode {
     kAZero,
     kBZero,
     kBias,
-    kResidual,  ///< added after the factors
-    kFactors    ///< one for each row
+    kResidual
   };
   ByteInput a, b;
   ValueId bias = kNoValue;
   ValueId residual = kNoValue;
-  ValueId factors = kNoValue;
 
   std::vector<ValueId> inputs() const;
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of an activation that is quantised as it comes: DynamicQuantizeLinear, MatMulInteger,
 // Cast and Mul become one MatMulIntegerToFloat, with the bias and what follows behind it.
-#include <cmath>
-
 #include "exec/rewrites/activation.h"
 #include "exec/rewrites/integer.h"
 #include "passes/affine.h"
@@ -30,10 +28,8 @@ class DynamicRule {
       return false;
     }
     take_bias();
-    take_number();
-    take_row_factors();
     take_residual();
-    if (residual_ == kNoValue && factors_ == kNoValue) take_activation();
+    if (residual_ == kNoValue) take_activation();
     finish(*product, rewriter_.node(source).outputs[1]);
     return true;
   }
@@ -93,35 +89,6 @@ class DynamicRule {
     advance(next);
   }
 
-  /// A Mul by one number, as attention has it for its queries: part of the scales and the bias.
-  void take_number() {
-    const NodeId next = rewriter_.next(result());
-    const Node* mul = rewriter_.as(next, "Mul");
-    if (mul == nullptr || rewriter_.opset() < 7) return;
-    const auto number = rewriter_.scalar(other_operand(*mul, result()));
-    if (!number || !std::isfinite(*number)) return;
-    number_ = *number;
-    advance(next);
-  }
-
-  /// A Mul by one number for each row, as masks of words are.
-  void take_row_factors() {
-    const NodeId next = rewriter_.next(result());
-    const Node* mul = rewriter_.as(next, "Mul");
-    const ValueId other = mul == nullptr ? kNoValue : other_operand(*mul, result());
-    const Graph& graph = rewriter_.graph();
-    if (other == kNoValue || graph[other].constant || rewriter_.opset() < 7 ||
-        graph[other].type.dtype != DType::Float32) {
-      return;
-    }
-    ValueType rows = graph[result()].type;
-    if (!rows.shape || rows.shape->empty()) return;
-    rows.shape->back() = {.value = 1, .symbol = {}};
-    if (!same_shape(rows, graph[other].type)) return;
-    factors_ = other;
-    advance(next);
-  }
-
   /// An Add of another value of the same shape.
   void take_residual() {
     const NodeId next = rewriter_.next(result());
@@ -146,26 +113,17 @@ class DynamicRule {
     advance(next);
   }
 
-  ValueId scales() {
-    if (number_ == 1) return scale_;
-    Tensor tensor = convert(*rewriter_.constant(scale_), DType::Float32);
-    for (float& each : tensor.mutable_data<float>()) each *= static_cast<float>(number_);
-    return rewriter_.add_constant("scale", std::move(tensor));
-  }
-
   ValueId bias() {
     if (bias_.empty()) return kNoValue;
-    for (double& each : bias_) each *= number_;
     const Tensor wide = Tensor::of<double>({std::ssize(bias_)}, bias_);
     return rewriter_.add_constant("bias", convert(wide, DType::Float32));
   }
 
   void finish(const Node& product, ValueId dynamic) {
     const DynamicNode inputs{.a = {product.inputs[0], dynamic, product.input(2)},
-                             .b = {product.inputs[1], scales(), product.input(3)},
+                             .b = {product.inputs[1], scale_, product.input(3)},
                              .bias = bias(),
-                             .residual = residual_,
-                             .factors = factors_};
+                             .residual = residual_};
     Node fused = engine_node("MatMulIntegerToFloat", product.name, inputs.inputs(),
                              rewriter_.node(place_).outputs);
     put_activation(fused, activation_);
@@ -178,8 +136,6 @@ class DynamicRule {
   const Tensor* weight_ = nullptr;
   ValueId scale_ = kNoValue;
   std::vector<double> bias_;
-  double number_ = 1;
-  ValueId factors_ = kNoValue;
   ValueId residual_ = kNoValue;
   Activation activation_;
   std::vector<NodeId> dead_;

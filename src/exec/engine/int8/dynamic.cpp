@@ -26,12 +26,6 @@ struct RealTail {
   Fusion fusion;
 };
 
-/// What tiles do with their results; tensors may be undefined.
-struct Behind {
-  at::Tensor factors;   ///< of the rows: the result's shape but for the last dimension, one
-  at::Tensor residual;  ///< added after that
-};
-
 /// Rows of bytes times constant bytes.
 class DynamicLinear {
  public:
@@ -54,8 +48,7 @@ class DynamicLinear {
   bool has_tiles() const noexcept { return columns_.has_value(); }
 
   at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero,
-                        const Behind& behind = {}) {
-    const at::Tensor& residual = behind.residual;
+                        const at::Tensor& residual = {}) {
     if (given.dim() < 1 || given.size(-1) != depth_) {
       fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} columns",
            to_string(given.sizes().vec()), depth_);
@@ -65,16 +58,14 @@ class DynamicLinear {
     shape.back() = width_;
     at::Tensor dst = at::empty(shape, at::TensorOptions(tail_ ? at::kFloat : at::kInt));
     if (dst.numel() == 0) return dst;
+    if (residual.defined() && (residual.sizes() != dst.sizes() || !residual.is_contiguous())) {
+      return ((*this)(given, scale, zero) + residual).contiguous();
+    }
     if (columns_) {
-      if (!fits(dst, behind)) return followed((*this)(given, scale, zero), behind);
-      multiply_tiles(src, dst, behind, {.scale = scale, .zero = zero, .type = src.scalar_type()});
+      multiply_tiles(src, dst, residual, {.scale = scale, .zero = zero, .type = src.scalar_type()});
       return dst;
     }
     prepare(scale, zero);
-    if (behind.factors.defined() || !fits(dst, behind) ||
-        (residual.defined() && !residual.is_contiguous())) {
-      return followed((*this)(given, scale, zero), behind);
-    }
     // Our own Gelu follows while the rows are still in the cache.
     constexpr std::int64_t kBlock = 128;
     const std::int64_t rows = src.numel() / depth_;
@@ -89,21 +80,6 @@ class DynamicLinear {
   struct Rows {
     std::int64_t first, count;
   };
-
-  static bool fits(const at::Tensor& dst, const Behind& behind) {
-    const auto sizes = dst.sizes().slice(0, static_cast<std::size_t>(dst.dim() - 1));
-    const at::Tensor& factors = behind.factors;
-    const bool rows = !factors.defined() || (factors.dim() == dst.dim() && factors.size(-1) == 1 &&
-                                             factors.sizes().slice(0, sizes.size()) == sizes &&
-                                             factors.scalar_type() == at::kFloat);
-    return rows && (!behind.residual.defined() || behind.residual.sizes() == dst.sizes());
-  }
-
-  /// One after the other, whatever their shapes.
-  static at::Tensor followed(at::Tensor dst, const Behind& behind) {
-    if (behind.factors.defined()) dst = dst * behind.factors;
-    return behind.residual.defined() ? (dst + behind.residual).contiguous() : dst.contiguous();
-  }
 
   /// Activations that our own tiles know.
   static bool is_plain(const Fusion& fusion) {
@@ -127,7 +103,7 @@ class DynamicLinear {
     }
   }
 
-  void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const Behind& behind,
+  void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const at::Tensor& residual,
                       const ByteGrid& grid) {
     const auto zero = static_cast<std::int32_t>(grid.flipped_zero());
     const float* each = tail_->scales.data_ptr<float>();
@@ -137,17 +113,13 @@ class DynamicLinear {
       finish_.scales[i] = each[i * step] * grid.scale;
     }
     const std::int64_t rows = src.numel() / depth_;
-    const auto dense = [](const at::Tensor& x) { return x.defined() ? x.contiguous() : x; };
-    const at::Tensor residual = dense(behind.residual);
-    const at::Tensor factors = dense(behind.factors);
     multiply_rows(*columns_, finish_,
                   {.count = rows,
                    .pieces = plain_rows(bytes_of(src), rows, columns_->form()),
                    .flip = grid.type == at::kChar,
                    .start = start_.data(),
                    .residual = residual.defined() ? residual.data_ptr() : nullptr,
-                   .dst = dst.data_ptr(),
-                   .factors = factors.defined() ? factors.data_ptr<float>() : nullptr});
+                   .dst = dst.data_ptr()});
   }
 
   bool own_gelu() const { return tail_ && tail_->fusion.activation == "gelu"; }
@@ -288,10 +260,9 @@ Kernel exact_to_float(const OpContext& context) {
     at::Tensor real = at::matmul(a, b) * (call.in(DynamicNode::kAScale).to(at::kDouble) *
                                           call.in(DynamicNode::kBScale).to(at::kDouble));
     if (call.has(DynamicNode::kBias)) real = real + call.in(DynamicNode::kBias).to(at::kDouble);
-    if (call.has(DynamicNode::kFactors))
-      real = real * call.in(DynamicNode::kFactors).to(at::kDouble);
-    if (call.has(DynamicNode::kResidual))
+    if (call.has(DynamicNode::kResidual)) {
       real = real + call.in(DynamicNode::kResidual).to(at::kDouble);
+    }
     call.set(0, apply(fusion, real, {}).to(at::kFloat));
   };
 }
@@ -311,8 +282,7 @@ Kernel make_to_float(const OpContext& context) {
       }
       call.set(0, (*linear)(call.in(DynamicNode::kA), real_number(call.in(DynamicNode::kAScale)),
                             zero_point(call.in(DynamicNode::kAZero)),
-                            {.factors = call.in(DynamicNode::kFactors),
-                             .residual = call.in(DynamicNode::kResidual)}));
+                            call.in(DynamicNode::kResidual)));
     };
     kernel.shares = linear->has_tiles();
     return kernel;

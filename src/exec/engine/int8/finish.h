@@ -88,7 +88,6 @@ struct FinishedTile {
   std::int64_t stride = 0;         ///< elements from row to row of result and residual
   const void* residual = nullptr;  ///< the first row's, bytes or floats; null where there is none
   void* dst = nullptr;             ///< the first row's first column
-  const float* factors = nullptr;  ///< of floats, one for each row, before the residual; or null
 };
 
 /// For processors where `can_sum_tiles`.

@@ -125,7 +125,6 @@ QUENCH_AVX512 void to_real(const Finish& finish, const FinishedTile& tile) {
     const auto* residual = static_cast<const float*>(tile.residual);
     for (int i = 0; i < tile.rows; ++i, sums += kLanes * tile.width, dst += tile.stride) {
       __m512 x = lanes::scaled(_mm512_loadu_si512(sums), scales, shifts);
-      if (tile.factors != nullptr) x = _mm512_mul_ps(x, _mm512_set1_ps(tile.factors[i]));
       if (residual != nullptr) {
         x = _mm512_add_ps(x, read_floats(residual + i * tile.stride + at, left));
       }

@@ -188,7 +188,6 @@ class Worker {
       const std::int64_t offset = (first * stride + column) * size;
       if (fetches_) fetch(offset, panel.width, tiles.rows);
       sum_tile(tile, panel.width, tiles.rows, rows_.flip);
-      if (rows_.factors != nullptr) finished.factors = rows_.factors + first;
       finished.dst = static_cast<std::uint8_t*>(rows_.dst) + offset;
       if (rows_.residual != nullptr) {
         finished.residual = static_cast<const std::uint8_t*>(rows_.residual) + offset;

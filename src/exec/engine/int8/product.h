@@ -58,7 +58,6 @@ struct ProductRows {
   const std::int32_t* start = nullptr;  ///< of the sums, for every column
   const void* residual = nullptr;
   void* dst = nullptr;
-  const float* factors = nullptr;  ///< of real results, one for each row; or null
 };
 
 /// Multiplies; results lie row by row.
