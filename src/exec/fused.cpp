@@ -48,10 +48,6 @@ std::vector<ValueId> DynamicNode::inputs() const {
 
 std::vector<ValueId> FloatLayerNode::inputs() const { return trimmed({x, w, bias, residual}); }
 
-std::vector<ValueId> AttentionNode::inputs() const {
-  return trimmed({queries, keys, values, mask});
-}
-
 std::vector<ValueId> OnTheFlyNode::inputs() const {
   return {operand, weight.value, weight.scale, weight.zero, added};
 }

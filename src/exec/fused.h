@@ -103,17 +103,6 @@ struct FloatLayerNode {
   std::vector<ValueId> inputs() const;
 };
 
-/// ScaledAttention; keys are turned, so that their columns belong to queries' columns.
-struct AttentionNode {
-  enum Input : std::size_t { kQueries, kKeys, kValues, kMask };
-  ValueId queries = kNoValue;
-  ValueId keys = kNoValue;
-  ValueId values = kNoValue;
-  ValueId mask = kNoValue;
-
-  std::vector<ValueId> inputs() const;
-};
-
 /// OnTheFly: a product whose weight stays packed.
 struct OnTheFlyNode {
   enum Input : std::size_t { kOperand, kWeight, kScale, kZero, kAdded };

@@ -156,8 +156,6 @@ std::int64_t sharing_threads() {
   return current != nullptr ? current->size() : at::get_num_threads();
 }
 
-bool in_team() { return current != nullptr; }
-
 std::int64_t times_shared() { return shared; }
 
 void share(std::int64_t begin, std::int64_t end, std::int64_t grain, Work work) {

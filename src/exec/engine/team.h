@@ -15,8 +15,6 @@ void share(std::int64_t begin, std::int64_t end, std::int64_t grain,
            c10::function_ref<void(std::int64_t, std::int64_t)> work);
 /// How many threads `share` has here.
 std::int64_t sharing_threads();
-/// Whether `share` costs little here.
-bool in_team();
 /// How often this thread had work that a team would have shared.
 std::int64_t times_shared();
 

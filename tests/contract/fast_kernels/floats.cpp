@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "contract/fast_kernels/problem.h"
-#include "exec/engine/kernels/heads.h"
 #include "exec/engine/kernels/line_product.h"
 #include "exec/engine/kernels/rows.h"
 
@@ -167,59 +166,6 @@ Problem lp_norm(Random& random, Size size) {
         return row;
       },
       1e-7, 1e-5);
-}
-
-Problem attend(Random& random, Size size) {
-  const bool large = size == Size::Large;
-  const exec::HeadShape shape{.keys = large ? 128 : random.pick(1, 50),
-                              .depth = large ? 64 : random.pick(1, 40),
-                              .width = large ? 64 : random.pick(1, 40)};
-  const std::int64_t count = large ? exec::kQueries : random.pick(1, exec::kQueries);
-  const auto queries = random.floats(count * shape.depth, -1, 1);
-  const auto keys = random.floats(shape.keys * shape.depth, -1, 1);
-  const auto values = random.floats(shape.keys * shape.width, -1, 1);
-  const auto mask = random.floats(shape.keys, -2, 2);
-  const bool masks = random.pick(0, 1) == 1;
-  const float scale = random.uniform(0.2F, 1);
-  return whole(
-      count * shape.width,
-      [=](float* dst) {
-        std::vector<float> space(static_cast<std::size_t>(shape.space()));
-        const std::vector<const float*> rows(static_cast<std::size_t>(count), mask.data());
-        exec::pack_head(shape, {keys.data(), shape.depth}, {values.data(), shape.width},
-                        space.data());
-        exec::attend(shape,
-                     {.rows = {queries.data(), shape.depth},
-                      .count = count,
-                      .scale = scale,
-                      .masks = masks ? rows.data() : nullptr,
-                      .dst = dst,
-                      .stride = shape.width},
-                     space.data());
-      },
-      [=] {
-        Doubles all;
-        for (std::int64_t q = 0; q < count; ++q) {
-          Doubles scores;
-          for (std::int64_t k = 0; k < shape.keys; ++k) {
-            double sum = 0;
-            for (std::int64_t i = 0; i < shape.depth; ++i) {
-              sum += at(queries, q * shape.depth + i) * at(keys, k * shape.depth + i);
-            }
-            scores.push_back(sum * static_cast<double>(scale) + (masks ? at(mask, k) : 0));
-          }
-          scores = softened(scores);
-          for (std::int64_t c = 0; c < shape.width; ++c) {
-            double sum = 0;
-            for (std::int64_t k = 0; k < shape.keys; ++k) {
-              sum += scores[static_cast<std::size_t>(k)] * at(values, k * shape.width + c);
-            }
-            all.push_back(sum);
-          }
-        }
-        return all;
-      },
-      1e-5, 1e-5);
 }
 
 /// Pixels of a line, each reading `taps` floats that follow each other.

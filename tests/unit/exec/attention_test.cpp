@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in one step: what the operators one by one compute, whatever the shapes and masks.
+// Attention as exporters write it: what the operators one by one compute, whatever the shapes and
+// masks.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -232,34 +232,5 @@ TEST(FusePatterns, SoftmaxOfAttention) {
   EXPECT_EQ(attention(2, dims({5})), "Div(q,eight)->d Add(d,m)->a Softmax(a)->y");
 }
 
-/// Products around a Softmax, with what the score goes through in between.
-std::string heads(bool scales, bool masks, const passes::PassOptions& options = {}) {
-  Builder b;
-  b.input("q", dims({2, 4, 3, 6})).input("k", dims({2, 4, 6, 5})).input("v", dims({2, 4, 5, 7}));
-  b.input("m", dims({2, 1, 1, 5})).number("eight", 8);
-  b.node("MatMul", {"q", "k"}, {"s"});
-  std::string last = "s";
-  if (scales) b.node("Div", {last, "eight"}, {"d"}), last = "d";
-  if (masks) b.node("Add", {last, "m"}, {"a"}), last = "a";
-  b.node("Softmax", {last}, {"p"}).set("axis", std::int64_t{-1});
-  b.node("MatMul", {"p", "v"}, {"y"});
-  b.output("y");
-  for (const char* name : {"s", "d", "a", "p"}) {
-    if (b.id(name) != kNoValue) b.type(name, dims({2, 4, 3, 5}));
-  }
-  b.run({"fuse_patterns", "fuse_attention"}, options);
-  return b.text();
-}
-
-TEST(FusePatterns, Attention) {
-  EXPECT_EQ(heads(true, true), "quench.exec.ScaledAttention(q,k,v,m)->y");
-  EXPECT_EQ(heads(false, true), "quench.exec.ScaledAttention(q,k,v,m)->y");
-  EXPECT_EQ(heads(false, false), "quench.exec.ScaledAttention(q,k,v)->y");
-  for (const char* tap : {"s", "p"}) {
-    EXPECT_EQ(heads(true, true, {.keep = {tap}}),
-              "MatMul(q,k)->s quench.exec.ScaledSoftmax(s,m)->p MatMul(p,v)->y");
-  }
-}
-
 }  // namespace
 }  // namespace quench::testing

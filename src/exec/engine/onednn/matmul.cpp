@@ -104,14 +104,6 @@ bool fits_columns(const at::Tensor& bias, std::int64_t width) {
 
 }  // namespace
 
-std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> make_batched_product() {
-  return
-      [kernel = std::make_shared<FastBatched>(Fusion())](const at::Tensor& a, const at::Tensor& b) {
-        at::Tensor dst = kernel->run(a, b, {});
-        return dst.defined() ? dst : at::matmul(a, b);
-      };
-}
-
 std::optional<Kernel> make_fast_matmul(const OpContext& context) {
   if (!computes_in_float(context, 1)) return std::nullopt;
   const Fusion fusion = Fusion::of(context.node);
