@@ -34,19 +34,11 @@ struct LayerNode {
     kWZero,
     kOutScale,  ///< left out: the result is float, of the type in attribute `to`
     kOutZero,
-    kBias,
-    kResidual,  ///< added before the activation
-    kResidualScale,
-    kResidualZero,
-    kMiddleScale,  ///< the layer is requantised before the residual is added, after its activation
-    kMiddleZero
+    kBias
   };
   ByteInput x, w, out;
   ValueId bias = kNoValue;
-  ByteInput residual;
-  ByteInput middle;
 
-  static LayerNode of(const Node& node);
   std::vector<ValueId> inputs() const;
 };
 
@@ -55,7 +47,6 @@ struct BinaryNode {
   enum Input : std::size_t { kA, kAScale, kAZero, kB, kBScale, kBZero, kOutScale, kOutZero };
   ByteInput a, b, out;
 
-  static BinaryNode of(const Node& node);
   std::vector<ValueId> inputs() const;
 };
 
@@ -113,15 +104,14 @@ struct OnTheFlyNode {
   std::vector<ValueId> inputs() const;
 };
 
-/// The activation of a fused node: attributes `activation`, `activation_alpha`, `activation_beta`,
-/// the same with "sum_" before them for what follows a residual that is added after a rounding.
+/// The activation of a fused node: attributes `activation`, `activation_alpha`, `activation_beta`.
 struct FusedActivation {
   std::string name;  ///< empty: none
   float alpha = 0;   ///< clip: least value; leaky_relu: slope; hard_sigmoid: its alpha
   float beta = 0;    ///< clip: greatest value; hard_sigmoid: its beta
 
-  static FusedActivation of(const Node& node, std::string_view prefix = "");
-  void put(Node& node, std::string_view prefix = "") const;
+  static FusedActivation of(const Node& node);
+  void put(Node& node) const;
 };
 
 }  // namespace quench::exec

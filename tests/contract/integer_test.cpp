@@ -76,7 +76,7 @@ void residual(Maker& m) {
   m.finish(m.flip() ? sum : m.activated(sum, m.pick(0, 4)), 0.03F);
 }
 
-/// The layer is rounded before the sum, which the layer's kernel makes too.
+/// The layer is rounded before the sum.
 void rounded_residual(Maker& m) {
   const std::int64_t channels = 2 * m.pick(1, 40);
   const Shape shape = {m.pick(1, 2), channels, 7, 6};
@@ -257,21 +257,6 @@ TEST_P(IntegerKernels, EqualTheDefinition) {
     if (HasFatalFailure()) return;
   }
   comparison.finish(GetParam().name);
-}
-
-TEST(IntegerResidual, IsAddedByTheConvolution) {
-  if (used_isa() < Isa::Vnni) GTEST_SKIP() << "no products of bytes";
-  Maker m(1, DType::Float32);
-  const std::string x = m.activation({1, 24, 7, 6});
-  const std::string w = m.weights({24, 24, 1, 1}, 0);
-  const std::string product = m.rounded(m.apply("Conv", {x, w}), 0.03F);
-  m.finish(m.apply("Relu", {m.apply("Add", {product, x})}), 0.03F);
-  std::vector<std::string> ran;
-  SessionOptions options;
-  options.on_step = [&](const StepTime& step) { ran.emplace_back(step.op_type); };
-  Session session(m.model(), options, kContext);
-  session.run(m.feeds());
-  EXPECT_EQ(ran, std::vector<std::string>{"QLinearConv"});
 }
 
 TEST(IntegerTable, LooksUpWhatStaysReal) {

@@ -111,7 +111,6 @@ void sweep(Rewriter& rewriter) {
     if (rewriter.alive(id)) real_table(rewriter, id);
   }
   remove_unread(rewriter);
-  apply(integer_residual);
 }
 
 }  // namespace

@@ -34,7 +34,6 @@ class LayerRule {
     const auto w = dequantised(rewriter_, node.inputs[1]);
     if (!x || !w || !read_weight(node, *w) || !read_bias(node, *x, *w)) return false;
     take_added_bias(node);
-    if (name != "QLinearConvTranspose") take_residual();
     take_activation();
     finish(name, *x, *w);
     return true;
@@ -150,27 +149,6 @@ class LayerRule {
     if (numbers && set_bias(*numbers)) advance(next);
   }
 
-  void take_residual() {
-    const NodeId next = rewriter_.next(result());
-    const Node* add = rewriter_.as(next, "Add");
-    const ValueId other = add == nullptr ? kNoValue : other_operand(*add, result());
-    if (other == kNoValue || rewriter_.opset() < 7) return;
-    const auto z = dequantised_per_tensor(rewriter_, other);
-    if (!z || graph()[z->value].constant ||
-        !same_shape(graph()[result()].type, graph()[other].type)) {
-      return;
-    }
-    // Only where the sum is quantised at once: the residual's memory may hold the result.
-    ValueId sum = rewriter_.result(next);
-    const NodeId after = rewriter_.next(sum);
-    if (after != kNoNode && activation_of(rewriter_, rewriter_.node(after))) {
-      sum = rewriter_.result(after);
-    }
-    if (!quantiser_behind(rewriter_, sum)) return;
-    residual_ = *z;
-    advance(next);
-  }
-
   void take_activation() {
     const NodeId next = rewriter_.next(result());
     if (next == kNoNode) return;
@@ -192,8 +170,7 @@ class LayerRule {
     const LayerNode inputs{.x = x.input(),
                            .w = w.input(),
                            .out = quantiser ? quantiser->grid.input() : ByteInput{},
-                           .bias = bias(),
-                           .residual = residual_.input()};
+                           .bias = bias()};
     const Node& first = rewriter_.node(first_);
     Node fused = engine_node(name, first.name, inputs.inputs(), rewriter_.node(place_).outputs);
     fused.attributes = first.attributes;
@@ -209,7 +186,6 @@ class LayerRule {
   std::int64_t channels_ = 0;  ///< 0: not known, the weight is no constant matrix
   ValueId bias_ = kNoValue;
   std::vector<float> added_;
-  Quantised residual_;
   Activation activation_;
 };
 

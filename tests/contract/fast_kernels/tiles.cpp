@@ -10,7 +10,6 @@
 namespace quench::fast::problems {
 namespace {
 
-using exec::AddBytes;
 using exec::Finish;
 using exec::kTileColumns;
 
@@ -90,7 +89,7 @@ struct Sums {
     return numbers[index(row * width * kTileColumns + column)];
   }
   std::int64_t size() const { return rows * stride; }
-  exec::FinishedTile tile(const void* residual, void* dst) const {
+  exec::FinishedTile tile(const float* residual, void* dst) const {
     return {.sums = numbers.data(),
             .width = width,
             .rows = rows,
@@ -189,22 +188,10 @@ Problem finish_tile(Random& random, Size size) {
   store.flip = 0;
   finish.out = exec::BytePattern(store);
   finish.slope = random.pick(0, 1) == 0 ? 1.0F : random.uniform(0, 0.5F);
-  finish.add = random.pick(0, 1) == 0 ? AddBytes::None : AddBytes::Once;
-  finish.residual = {.scale = random.uniform(0.2F, 1),
-                     .shift = static_cast<float>(random.pick(0, 255))};
-  // Registers read the residual of a last row whole.
-  const auto residual = random.bytes(sums.size() + 64);
   return problem<std::uint8_t>(
-      sums.size(),
-      [=](std::uint8_t* dst) {
-        exec::finish_tile(finish,
-                          sums.tile(finish.add == AddBytes::None ? nullptr : residual.data(), dst));
-      },
+      sums.size(), [=](std::uint8_t* dst) { exec::finish_tile(finish, sums.tile(nullptr, dst)); },
       [=](std::int64_t i) {
-        double x = sums.scaled(finish, i);
-        if (finish.add == AddBytes::Once) {
-          x += (residual[index(i)] - real(finish.residual.shift)) * real(finish.residual.scale);
-        }
+        const double x = sums.scaled(finish, i);
         return stored(x < 0 ? x * real(finish.slope) : x, store);
       },
       kRounded);

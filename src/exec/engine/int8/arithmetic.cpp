@@ -194,11 +194,6 @@ Kernel make_concat(const OpContext& context) {
 
 }  // namespace
 
-ByteSumFunction make_byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out,
-                              const ByteStore& store) {
-  return ByteBinary(Binary::Add, a, b, out, store);
-}
-
 KernelInfo kernel_QLinearAdd() { return {.make = make_binary<Binary::Add>}; }
 KernelInfo kernel_QLinearMul() { return {.make = make_binary<Binary::Mul>}; }
 KernelInfo kernel_QLinearConcat() { return {.make = make_concat}; }

@@ -47,11 +47,6 @@ ByteSum byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out);
 /// grid.
 ByteStore clamped_store(const ByteGrid& out, std::string_view activation, float low, float high);
 
-/// The sum of two byte tensors of the same shape, each on its grid.
-using ByteSumFunction = std::function<at::Tensor(const at::Tensor& a, const at::Tensor& b)>;
-ByteSumFunction make_byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out,
-                              const ByteStore& store);
-
 /// A tensor whose elements can be read in the order in which they lie.
 at::Tensor dense(const at::Tensor& x);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution of bytes on NHWC memory: bias, residual, activation and rounding in one primitive.
+// Convolution of bytes on NHWC memory: bias, activation and rounding in one primitive.
 #include "exec/engine/kernels/conv.h"
 
 #include "exec/engine/int8/bytes.h"
@@ -41,54 +41,26 @@ class IntegerConv {
 
   void operator()(Call& call) {
     const at::Tensor& given = call.in(LayerNode::kX);
-    const at::Tensor src = to_2d(given).contiguous(kNhwc);
-    check(src);
-    Plan& plan = plans_.get(src.sizes(), [&] { return make_plan(src); });
-    at::Tensor dst;
-    if (plan.open) {
-      dst =
-          run_open(plan, src, tail_.residual ? to_2d(call.in(LayerNode::kResidual)) : at::Tensor());
-    } else if (given.dim() == 4) {
-      dst = integer_destination(call, tail_, plan.dst_shape, kNhwc);
-    } else {
-      dst = at::empty(plan.dst_shape, at::TensorOptions(tail_.type()).memory_format(kNhwc));
-      if (tail_.residual)
-        dst.view(tail_.residual->type).copy_(to_2d(call.in(LayerNode::kResidual)));
-    }
-    if (!plan.open) run(plan, src, dst);
-    if (!tail_.out) dst = dst.to(tail_.real);
+    const at::Tensor dst = convolve(to_2d(given));
     call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
   }
 
-  /// Of a 4-D tensor, without a residual.
+  /// Of a 4-D tensor.
   at::Tensor convolve(const at::Tensor& given) {
     const at::Tensor src = given.contiguous(kNhwc);
     check(src);
     Plan& plan = plans_.get(src.sizes(), [&] { return make_plan(src); });
-    at::Tensor dst;
-    if (plan.open) {
-      dst = run_open(plan, src, {});
-    } else {
-      dst = new_tensor(plan.dst_shape, tail_.type(), kNhwc);
-      run(plan, src, dst);
+    at::Tensor dst = new_tensor(plan.dst_shape, plan.open ? at::kFloat : tail_.type(), kNhwc);
+    if (plan.primitive) {
+      point(plan.src, src);
+      point(plan.dst, dst);
+      plan.execute();
     }
+    if (plan.open) dst = close_tail(tail_, std::move(dst));
     return tail_.out ? dst : dst.to(tail_.real);
   }
 
  private:
-  static void run(Plan& plan, const at::Tensor& src, const at::Tensor& dst) {
-    if (!plan.primitive) return;
-    point(plan.src, src);
-    point(plan.dst, dst);
-    plan.execute();
-  }
-
-  at::Tensor run_open(Plan& plan, const at::Tensor& src, const at::Tensor& residual) const {
-    at::Tensor real = new_tensor(plan.dst_shape, at::kFloat, kNhwc);
-    run(plan, src, real);
-    return close_tail(tail_, std::move(real), residual);
-  }
-
   void check(const at::Tensor& src) const {
     const std::int64_t channels = shape_[1] * attributes_.groups;
     if (src.dim() != 4 || src.size(1) != channels || src.scalar_type() != source_.type) {
@@ -157,31 +129,10 @@ class IntegerConv {
   PlanCache plans_;
 };
 
-/// A layer whose own result is rounded before the residual is added.
-Kernel with_sum(Kernel layer, const IntegerTail& tail) {
-  const ByteStore store =
-      clamped_store(*tail.out, tail.sum.activation, tail.sum.alpha, tail.sum.beta);
-  const bool first = tail.residual_first;
-  const ByteSumFunction sum = first ? make_byte_sum(*tail.residual, *tail.middle, *tail.out, store)
-                                    : make_byte_sum(*tail.middle, *tail.residual, *tail.out, store);
-  return [run = std::move(layer.run), sum, first](Call& call) {
-    std::vector<at::Tensor> slots = {call.in(LayerNode::kX), at::Tensor()};
-    const std::array<int, 1> in = {0};
-    const std::array<int, 1> out = {1};
-    Call alone(slots, in, out);
-    run(alone);
-    call.set(0, first ? sum(call.in(LayerNode::kResidual), slots[1])
-                      : sum(slots[1], call.in(LayerNode::kResidual)));
-  };
-}
-
 Kernel make_layer(const ConvAttributes& attributes, const ByteGrid& source, const IntegerTail& tail,
                   const SignedWeights& weights, const at::Tensor& bias) {
   if (auto own = make_integer_depthwise(attributes, source, tail, weights, bias)) return *own;
   if (auto own = make_tiled_conv(attributes, source, tail, weights, bias)) return *own;
-  if (tail.middle) {
-    return with_sum(make_layer(attributes, source, until_middle(tail), weights, bias), tail);
-  }
   auto conv = std::make_shared<IntegerConv>(attributes, source, tail, weights, bias);
   return Kernel([conv](Call& call) { (*conv)(call); });
 }

@@ -154,7 +154,7 @@ std::optional<Kernel> make_integer_conv_transpose(const OpContext& context) {
       context.fast && context.byte_products && attributes && attributes->rank == 2 &&
       attributes->groups == 1 && attributes->window.auto_pad == "NOTSET" &&
       node.get_ints("output_shape").empty() && weight.defined() && weight.dim() == 4 &&
-      weight.numel() > 0 && !context.has_input(LayerNode::kResidual) &&
+      weight.numel() > 0 &&
       (!context.has_input(LayerNode::kBias) || context.constant(LayerNode::kBias).defined());
   if (!fits) return std::nullopt;
   Ints extra = node.get_ints("output_padding");

@@ -101,7 +101,7 @@ std::optional<Kernel> make_integer_depthwise(const ConvAttributes& attributes,
                                              const SignedWeights& weights, const at::Tensor& bias) {
   const at::Tensor& data = weights.data;
   const bool fits = attributes.rank == 2 && data.size(1) == 1 &&
-                    data.size(0) == attributes.groups && tail.out && !tail.residual &&
+                    data.size(0) == attributes.groups && tail.out &&
                     clamps_only(tail.fusion) && (!bias.defined() || bias.numel() == data.size(0));
   if (!fits) return std::nullopt;
   const Window& window = attributes.window;

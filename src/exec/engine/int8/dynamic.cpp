@@ -118,7 +118,7 @@ class DynamicLinear {
                    .pieces = plain_rows(bytes_of(src), rows, columns_->form()),
                    .flip = grid.type == at::kChar,
                    .start = start_.data(),
-                   .residual = residual.defined() ? residual.data_ptr() : nullptr,
+                   .residual = residual.defined() ? residual.data_ptr<float>() : nullptr,
                    .dst = dst.data_ptr()});
   }
 

@@ -9,13 +9,6 @@
 
 namespace quench::exec {
 
-/// How a second operand is added to bytes.
-enum class AddBytes {
-  None,
-  Once,  ///< before the only rounding
-  Twice  ///< after the sums were rounded to a grid of their own
-};
-
 /// A byte four times.
 inline std::int32_t repeated(std::uint8_t byte) {
   return static_cast<std::int32_t>(0x01010101U * byte);
@@ -38,26 +31,6 @@ struct BytePattern {
   bool bare() const noexcept { return zero == 0 && low == 0 && high == -1 && flip == 0; }
 };
 
-/// Bytes that are added, in steps of the result: a flipped byte less `shift`, times `scale`.
-struct AddedBytes {
-  float scale = 0;
-  float shift = 0;
-  std::int32_t flip = 0;
-};
-
-/// The bounds of a first rounding, less its zero point; and the sum of its bytes and the
-/// residual's, which of them is its second operand.
-struct MiddleGrid {
-  float low = 0;
-  float high = 0;
-  float zero = 0;
-  ByteSum sum;
-  bool residual_first = false;
-
-  /// The greatest sum, in bytes.
-  float most() const noexcept { return 2 * (sum.scale_a + sum.scale_b) + 1; }
-};
-
 /// Everything behind the sums of a layer. Vectors have a whole number of sixteen elements.
 struct Finish {
   std::vector<float> scales;  ///< what a step of a sum is worth, in steps of the result
@@ -69,12 +42,9 @@ struct Finish {
   float least = 0;            ///< bounds of real numbers
   float most = 0;
   BytePattern out;  ///< of bytes
-  AddBytes add = AddBytes::None;
-  AddedBytes residual;
-  MiddleGrid middle;
 
   /// Whether the sums only have to be scaled, rounded and stored as bytes.
-  bool plain() const noexcept { return !real && add == AddBytes::None && slope == 1; }
+  bool plain() const noexcept { return !real && slope == 1; }
 };
 
 /// Where a tile's sums are and where they go: `rows` times `width` * 16 columns, of which the
@@ -85,9 +55,9 @@ struct FinishedTile {
   int rows = 0;
   std::int64_t column = 0;
   std::int64_t columns = 0;
-  std::int64_t stride = 0;         ///< elements from row to row of result and residual
-  const void* residual = nullptr;  ///< the first row's, bytes or floats; null where there is none
-  void* dst = nullptr;             ///< the first row's first column
+  std::int64_t stride = 0;          ///< elements from row to row of result and residual
+  const float* residual = nullptr;  ///< the first row's, for floats; null where there is none
+  void* dst = nullptr;              ///< the first row's first column
 };
 
 /// For processors where `can_sum_tiles`.

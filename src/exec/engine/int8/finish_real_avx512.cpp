@@ -122,11 +122,10 @@ QUENCH_AVX512 void to_real(const Finish& finish, const FinishedTile& tile) {
     const float* shifts = finish.shifts.data() + tile.column + at;
     const std::int32_t* sums = tile.sums + at;
     auto* dst = static_cast<float*>(tile.dst) + at;
-    const auto* residual = static_cast<const float*>(tile.residual);
     for (int i = 0; i < tile.rows; ++i, sums += kLanes * tile.width, dst += tile.stride) {
       __m512 x = lanes::scaled(_mm512_loadu_si512(sums), scales, shifts);
-      if (residual != nullptr) {
-        x = _mm512_add_ps(x, read_floats(residual + i * tile.stride + at, left));
+      if (tile.residual != nullptr) {
+        x = _mm512_add_ps(x, read_floats(tile.residual + i * tile.stride + at, left));
       }
       if constexpr (kCurve == Curve::Bounds) x = bounded(x, finish);
       if constexpr (kCurve == Curve::Gelu) x = gelu(x, table);

@@ -36,19 +36,19 @@ class IntegerLinear {
     const at::Tensor src = given.contiguous();
     Ints shape = src.sizes().vec();
     shape.back() = width_;
-    at::Tensor dst = integer_destination(call, tail_, shape, at::MemoryFormat::Contiguous);
-    multiply(src, call.in(LayerNode::kResidual), dst);
+    at::Tensor dst = new_tensor(shape, tail_.type(), at::MemoryFormat::Contiguous);
+    multiply(src, dst);
     call.set(0, tail_.out ? dst : dst.to(tail_.real));
   }
 
   at::Tensor rows(const at::Tensor& src) {
     at::Tensor dst = at::empty({src.size(0), width_}, at::TensorOptions(tail_.type()));
-    multiply(src, {}, dst);
+    multiply(src, dst);
     return dst;
   }
 
  private:
-  void multiply(const at::Tensor& src, const at::Tensor& residual, at::Tensor& dst) {
+  void multiply(const at::Tensor& src, at::Tensor& dst) {
     if (dst.numel() == 0) return;
     const std::int64_t rows = src.numel() / depth_;
     Plan& plan = plans_.get(
@@ -57,7 +57,7 @@ class IntegerLinear {
     point(plan.src, src);
     point(plan.dst, real);
     plan.execute();
-    if (plan.open) dst = close_tail(tail_, std::move(real), residual);
+    if (plan.open) dst = close_tail(tail_, std::move(real));
   }
 
   Plan make_plan(std::int64_t rows, TailForm form) {
@@ -111,28 +111,20 @@ class TiledLinear {
     const at::Tensor src = given.contiguous();
     Ints shape = src.sizes().vec();
     shape.back() = columns_.columns();
-    at::Tensor residual;
-    if (numbers_.finish.add != AddBytes::None) {
-      if (call.in(LayerNode::kResidual).sizes() != shape) {
-        fail(ErrorKind::BadData, "the residual has shape {}, but the result {}",
-             to_string(call.in(LayerNode::kResidual).sizes().vec()), to_string(shape));
-      }
-      residual = call.in(LayerNode::kResidual).contiguous();
-    }
     const at::Tensor dst = new_tensor(shape, type_, at::MemoryFormat::Contiguous);
-    multiply(src, residual, dst);
+    multiply(src, dst);
     call.set(0, type_ == at::kFloat && real_ != at::kFloat ? dst.to(real_) : dst);
   }
 
   at::Tensor rows(const at::Tensor& src) const {
     const at::Tensor dst =
         new_tensor({src.size(0), columns_.columns()}, type_, at::MemoryFormat::Contiguous);
-    multiply(src, {}, dst);
+    multiply(src, dst);
     return dst;
   }
 
  private:
-  void multiply(const at::Tensor& src, const at::Tensor& residual, const at::Tensor& dst) const {
+  void multiply(const at::Tensor& src, const at::Tensor& dst) const {
     if (dst.numel() == 0) return;
     const RowForm form = columns_.form();
     const std::int64_t rows = src.numel() / form.length;
@@ -141,7 +133,6 @@ class TiledLinear {
                    .pieces = plain_rows(bytes_of(src), rows, form),
                    .flip = source_.type == at::kChar,
                    .start = numbers_.start.data(),
-                   .residual = residual.defined() ? residual.data_ptr() : nullptr,
                    .dst = dst.data_ptr()});
   }
 
@@ -184,7 +175,7 @@ class IntegerBatched {
       point(plan.weights, right);
       point(plan.dst, real);
       plan.execute();
-      if (plan.open) dst = close_tail(tail_, std::move(real), {});
+      if (plan.open) dst = close_tail(tail_, std::move(real));
     }
     call.set(0, tail_.out ? dst : dst.to(tail_.real));
   }
@@ -248,8 +239,7 @@ class IntegerBatched {
 };
 
 std::optional<Kernel> make_batched(const OpContext& context, const ByteGrid& source) {
-  if (context.has_input(LayerNode::kBias) || context.has_input(LayerNode::kResidual) ||
-      context.input_rank(LayerNode::kX) < 2 || context.input_rank(LayerNode::kW) < 2) {
+  if (context.has_input(LayerNode::kBias) || context.input_rank(LayerNode::kX) < 2 || context.input_rank(LayerNode::kW) < 2) {
     return std::nullopt;
   }
   auto tail = take_tail(context, source);

@@ -189,9 +189,7 @@ class Worker {
       if (fetches_) fetch(offset, panel.width, tiles.rows);
       sum_tile(tile, panel.width, tiles.rows, rows_.flip);
       finished.dst = static_cast<std::uint8_t*>(rows_.dst) + offset;
-      if (rows_.residual != nullptr) {
-        finished.residual = static_cast<const std::uint8_t*>(rows_.residual) + offset;
-      }
+      if (rows_.residual != nullptr) finished.residual = rows_.residual + first * stride + column;
       finish_tile(finish_, finished);
       tile.pieces += tiles.rows;
     }
@@ -202,9 +200,9 @@ class Worker {
   void fetch(std::int64_t offset, std::int64_t width, std::int64_t rows) const {
     constexpr std::int64_t kLine = 64;
     const std::int64_t stride = columns_.columns() * static_cast<std::int64_t>(sizeof(float));
-    for (const void* start : {static_cast<const void*>(rows_.dst), rows_.residual}) {
+    for (const float* start : {static_cast<const float*>(rows_.dst), rows_.residual}) {
       if (start == nullptr) continue;
-      const auto* row = static_cast<const std::uint8_t*>(start) + offset;
+      const auto* row = reinterpret_cast<const std::uint8_t*>(start) + offset;
       for (std::int64_t i = 0; i < rows; ++i, row += stride) {
         for (std::int64_t n = 0; n < width; ++n) __builtin_prefetch(row + n * kLine, 1);
       }
@@ -246,33 +244,6 @@ bool is_known(const Fusion& fusion, bool real) {
   const std::string& name = fusion.activation;
   return name.empty() || name == "relu" || name == "clip" || name == "leaky_relu" ||
          (real && name == "gelu");
-}
-
-AddedBytes added_bytes(const ByteGrid& grid, float step) {
-  return {.scale = grid.scale / step, .shift = grid.flipped_zero(), .flip = repeated(grid.flip())};
-}
-
-ByteStore store_of(const ByteGrid& grid, const Fusion& fusion) {
-  return clamped_store(grid, fusion.activation, fusion.alpha, fusion.beta);
-}
-
-/// What rounds to bytes; `grid` is that of the first rounding.
-void set_bytes(Finish& finish, const IntegerTail& tail, const ByteGrid& grid) {
-  const ByteStore store = store_of(grid, tail.fusion);
-  finish.out = BytePattern(store);
-  if (!tail.residual) return;
-  finish.add = tail.middle ? AddBytes::Twice : AddBytes::Once;
-  finish.residual = added_bytes(*tail.residual, tail.out->scale);
-  if (!tail.middle) return;
-  ByteStore last = store_of(*tail.out, tail.sum);
-  last.zero = 0;
-  finish.out = BytePattern(last);
-  finish.middle = {.low = store.low - store.zero,
-                   .high = store.high - store.zero,
-                   .zero = store.zero,
-                   .sum = tail.residual_first ? byte_sum(*tail.residual, grid, *tail.out)
-                                              : byte_sum(grid, *tail.residual, *tail.out),
-                   .residual_first = tail.residual_first};
 }
 
 void set_activation(Finish& finish, const Fusion& fusion) {
@@ -378,17 +349,18 @@ std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerT
   const auto channels = static_cast<std::int64_t>(weights.sums.size());
   const std::int64_t depth = channels == 0 ? 0 : weights.data.numel() / channels;
   if (!can_sum_tiles() || weights.zero != 0 || depth == 0 || depth > kMaxDepth ||
-      !is_known(tail.fusion, !tail.out) || (!tail.out && tail.residual)) {
+      !is_known(tail.fusion, !tail.out)) {
     return std::nullopt;
   }
   LayerNumbers numbers;
   Finish& finish = numbers.finish;
   finish.real = !tail.out;
-  // Sums are first counted in steps of the grid where they are rounded first.
-  const std::optional<ByteGrid>& grid = tail.middle ? tail.middle : tail.out;
-  const float step = grid ? grid->scale : 1.0F;
+  const float step = tail.out ? tail.out->scale : 1.0F;
   set_activation(finish, tail.fusion);
-  if (grid) set_bytes(finish, tail, *grid);
+  if (tail.out) {
+    finish.out = BytePattern(clamped_store(*tail.out, tail.fusion.activation, tail.fusion.alpha,
+                                           tail.fusion.beta));
+  }
   const at::Tensor wide = bias.defined()
                               ? bias.to(at::kDouble).reshape(-1).expand({channels}).contiguous()
                               : at::zeros({channels}, at::kDouble);
@@ -411,8 +383,7 @@ std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerT
     constexpr double kMaxProduct = 255.0 * 128.0;
     const double sum =
         std::abs(static_cast<double>(start)) + kMaxProduct * static_cast<double>(depth);
-    const double most = static_cast<double>(finish.scales[c]) * sum + std::abs(given / step) +
-                        256.0 * static_cast<double>(finish.residual.scale + finish.middle.most());
+    const double most = static_cast<double>(finish.scales[c]) * sum + std::abs(given / step) + 256.0;
     if (tail.out && !(most < static_cast<double>(kMost))) return std::nullopt;
   }
   finish.bare = finish.plain() && finish.out.bare() &&

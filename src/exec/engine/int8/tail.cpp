@@ -82,16 +82,6 @@ std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& s
                 : to == DType::BFloat16 ? at::kBFloat16
                                         : at::kFloat;
   }
-  if (context.has_input(LayerNode::kResidual)) {
-    tail.residual = take_grid(context, LayerNode::kResidualScale, LayerNode::kResidualZero);
-    if (!tail.residual) return std::nullopt;
-  }
-  if (context.has_input(LayerNode::kMiddleScale)) {
-    tail.middle = take_grid(context, LayerNode::kMiddleScale, LayerNode::kMiddleZero);
-    if (!tail.middle || !tail.out || !tail.residual) return std::nullopt;
-    tail.residual_first = context.node.get_int("residual_first", 0) != 0;
-    tail.sum = Fusion::activation_of(context.node, "sum_");
-  }
   tail.fusion = Fusion::activation_of(context.node);
   const at::Tensor wide = context.take_constant(LayerNode::kWScale).to(at::kFloat).contiguous();
   for (std::int64_t i = 0; i < wide.numel(); ++i) {
@@ -100,21 +90,11 @@ std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& s
   return tail;
 }
 
-IntegerTail until_middle(IntegerTail tail) {
-  tail.out = tail.middle;
-  tail.residual.reset();
-  tail.middle.reset();
-  return tail;
-}
-
 dnnl::memory::data_type dnnl_type(const IntegerTail& tail, TailForm form) {
   return dnnl_type(form == TailForm::Open ? at::kFloat : tail.type());
 }
 
-at::Tensor close_tail(const IntegerTail& tail, at::Tensor real, const at::Tensor& residual) {
-  if (tail.residual) {
-    real += (residual.to(at::kFloat) - tail.residual->zero) * tail.residual->scale;
-  }
+at::Tensor close_tail(const IntegerTail& tail, at::Tensor real) {
   real = apply(tail.fusion, std::move(real), {});
   if (!tail.out) return real;
   const at::Tensor zero = at::scalar_tensor(tail.out->zero, at::kInt);
@@ -136,10 +116,6 @@ dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailF
   }
   attributes.set_output_scales(scales.size() == 1 ? 0 : 1 << axis, scales);
   dnnl::post_ops ops;
-  if (tail.residual) {
-    ops.append_sum(in_steps ? tail.residual->scale / step : tail.residual->scale,
-                   tail.residual->zero, dnnl_type(tail.residual->type));
-  }
   const bool saturates = tail.out && saturates_alike(tail.fusion, *tail.out);
   if (!tail.fusion.activation.empty() && !saturates && !append_in_steps(ops, tail.fusion, step)) {
     append_activation(ops, tail.fusion);
@@ -202,21 +178,6 @@ at::Tensor sums_bias(const at::Tensor& bias, const std::vector<float>& sum_scale
   constexpr double kMaxInt = 2147483647.0;
   const bool fits = whole && at::all(at::abs(wide) <= kMaxInt).item<bool>();
   return wide.to(fits ? at::kInt : at::kFloat);
-}
-
-at::Tensor integer_destination(Call& call, const IntegerTail& tail, at::IntArrayRef shape,
-                               at::MemoryFormat format) {
-  if (!tail.residual) return new_tensor(shape, tail.type(), format);
-  const at::Tensor& residual = call.in(LayerNode::kResidual);
-  if (residual.sizes() != shape) {
-    fail(ErrorKind::BadData, "the residual has shape {}, but the result {}",
-         to_string(residual.sizes().vec()), to_string(shape.vec()));
-  }
-  if (call.dies(LayerNode::kResidual) && residual.is_contiguous(format))
-    return residual.view(tail.type());
-  at::Tensor copy = new_tensor(shape, residual.scalar_type(), format);
-  copy.copy_(residual);
-  return copy.view(tail.type());
 }
 
 }  // namespace quench::exec

@@ -212,18 +212,17 @@ class TiledConv {
 
   void operator()(Call& call) const {
     const at::Tensor& given = call.in(LayerNode::kX);
-    const at::Tensor dst = convolve(to_2d(given), to_2d(call.in(LayerNode::kResidual)));
+    const at::Tensor dst = convolve(to_2d(given));
     call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
   }
 
-  at::Tensor convolve(const at::Tensor& given, const at::Tensor& added) const {
+  at::Tensor convolve(const at::Tensor& given) const {
     const at::Tensor src = given.contiguous(kNhwc);
     if (src.dim() != 4 || src.size(1) != shape_[1] || src.scalar_type() != source_.type) {
       fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
            c10::toString(src.scalar_type()), to_string(src.sizes().vec()), shape_[1]);
     }
     const Ints shape = convolved_shape(window_, src.sizes(), shape_);
-    const at::Tensor residual = residual_for(shape, added);
     at::Tensor dst = new_tensor(shape, type_, kNhwc);
     if (dst.numel() == 0) return dst;
     Ints pads = window_.pads_for(src.sizes().slice(2), {shape_[2], shape_[3]});
@@ -236,22 +235,12 @@ class TiledConv {
                      .pieces = pieces(image, pads, shape),
                      .flip = source_.type == at::kChar,
                      .start = numbers_.start.data(),
-                     .residual = residual.defined() ? residual.data_ptr() : nullptr,
                      .dst = dst.data_ptr()};
     multiply_rows(columns_, numbers_.finish, rows);
     return type_ == at::kFloat && real_ != at::kFloat ? dst.to(real_) : dst;
   }
 
  private:
-  at::Tensor residual_for(const Ints& shape, const at::Tensor& added) const {
-    if (numbers_.finish.add == AddBytes::None) return {};
-    if (added.sizes() != shape) {
-      fail(ErrorKind::BadData, "the residual has shape {}, but the result {}",
-           to_string(added.sizes().vec()), to_string(shape));
-    }
-    return added.contiguous(kNhwc);
-  }
-
   /// In a small image many pixels lie at the border, where patches must be put together.
   static bool is_worth_framing(const at::Tensor& src, const Ints& pads) {
     constexpr std::int64_t kSmall = 1 << 16;
@@ -349,7 +338,7 @@ BytesFunction make_tiled_conv_function(const ConvAttributes& attributes, const B
                                        const at::Tensor& bias) {
   auto conv = make(attributes, source, tail, weights, bias);
   if (!conv) return {};
-  return [conv](const at::Tensor& src) { return conv->convolve(src, {}); };
+  return [conv](const at::Tensor& src) { return conv->convolve(src); };
 }
 
 }  // namespace quench::exec

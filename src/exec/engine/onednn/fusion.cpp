@@ -67,8 +67,8 @@ const Row& row_of(const std::string& activation) {
 
 }  // namespace
 
-Fusion Fusion::activation_of(const Node& node, std::string_view prefix) {
-  FusedActivation given = FusedActivation::of(node, prefix);
+Fusion Fusion::activation_of(const Node& node) {
+  FusedActivation given = FusedActivation::of(node);
   return {.activation = std::move(given.name), .alpha = given.alpha, .beta = given.beta};
 }
 

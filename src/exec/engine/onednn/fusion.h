@@ -20,7 +20,7 @@ struct Fusion {
 
   static Fusion of(const Node& node);
   /// Of a node whose residual is no FloatLayerNode's: the activation alone.
-  static Fusion activation_of(const Node& node, std::string_view prefix = "");
+  static Fusion activation_of(const Node& node);
   bool empty() const { return activation.empty() && residual == Residual::None; }
 };
 
