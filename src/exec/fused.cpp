@@ -27,7 +27,7 @@ std::vector<ValueId> UnaryNode::inputs() const {
 }
 
 std::vector<ValueId> DynamicNode::inputs() const {
-  return trimmed({a.value, b.value, a.scale, b.scale, a.zero, b.zero, bias, residual});
+  return trimmed({a.value, b.value, a.scale, b.scale, a.zero, b.zero, bias});
 }
 
 std::vector<ValueId> FloatLayerNode::inputs() const { return trimmed({x, w, bias, residual}); }

@@ -64,7 +64,7 @@ struct UnaryNode {
   std::vector<ValueId> inputs() const;
 };
 
-/// MatMulIntegerToFloat: ONNX Runtime's inputs, then ours.
+/// MatMulIntegerToFloat, as ONNX Runtime has it.
 struct DynamicNode {
   enum Input : std::size_t {
     kA,
@@ -73,12 +73,10 @@ struct DynamicNode {
     kBScale,
     kAZero,
     kBZero,
-    kBias,
-    kResidual
+    kBias
   };
   ByteInput a, b;
   ValueId bias = kNoValue;
-  ValueId residual = kNoValue;
 
   std::vector<ValueId> inputs() const;
 };

@@ -10,7 +10,7 @@ namespace quench::exec::rewrites {
 
 /// Conv, ConvTranspose, Gemm and MatMul, with bias and activation.
 bool integer_layer(Rewriter& rewriter, NodeId id);
-/// DynamicQuantizeLinear's MatMulInteger with the Cast, Mul, bias and activation behind it.
+/// DynamicQuantizeLinear's MatMulInteger with the Cast, Mul and bias behind it.
 bool integer_dynamic(Rewriter& rewriter, NodeId id);
 /// Add, Mul, Concat, averaging pools and Softmax between Q/DQ nodes.
 bool integer_arithmetic(Rewriter& rewriter, NodeId id);

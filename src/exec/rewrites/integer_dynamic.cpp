@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of an activation that is quantised as it comes: DynamicQuantizeLinear, MatMulInteger,
-// Cast and Mul become one MatMulIntegerToFloat, with the bias and what follows behind it.
-#include "exec/rewrites/activation.h"
+// Cast and Mul become one MatMulIntegerToFloat, with the bias behind it.
 #include "exec/rewrites/integer.h"
 #include "passes/affine.h"
 #include "passes/match.h"
@@ -28,8 +27,6 @@ class DynamicRule {
       return false;
     }
     take_bias();
-    take_residual();
-    if (residual_ == kNoValue) take_activation();
     finish(*product, rewriter_.node(source).outputs[1]);
     return true;
   }
@@ -89,30 +86,6 @@ class DynamicRule {
     advance(next);
   }
 
-  /// An Add of another value of the same shape.
-  void take_residual() {
-    const NodeId next = rewriter_.next(result());
-    const Node* add = rewriter_.as(next, "Add");
-    const ValueId other = add == nullptr ? kNoValue : other_operand(*add, result());
-    const Graph& graph = rewriter_.graph();
-    if (other == kNoValue || graph[other].constant || rewriter_.opset() < 7 ||
-        !same_shape(graph[result()].type, graph[other].type) ||
-        graph[other].type.dtype != DType::Float32) {
-      return;
-    }
-    residual_ = other;
-    advance(next);
-  }
-
-  void take_activation() {
-    const NodeId next = rewriter_.next(result());
-    if (next == kNoNode) return;
-    const auto activation = activation_of(rewriter_, rewriter_.node(next));
-    if (!activation || rewriter_.node(next).inputs[0] != result()) return;
-    activation_ = *activation;
-    advance(next);
-  }
-
   ValueId bias() {
     if (bias_.empty()) return kNoValue;
     const Tensor wide = Tensor::of<double>({std::ssize(bias_)}, bias_);
@@ -122,11 +95,9 @@ class DynamicRule {
   void finish(const Node& product, ValueId dynamic) {
     const DynamicNode inputs{.a = {product.inputs[0], dynamic, product.input(2)},
                              .b = {product.inputs[1], scale_, product.input(3)},
-                             .bias = bias(),
-                             .residual = residual_};
+                             .bias = bias()};
     Node fused = engine_node("MatMulIntegerToFloat", product.name, inputs.inputs(),
                              rewriter_.node(place_).outputs);
-    put_activation(fused, activation_);
     rewriter_.replace(place_, std::move(fused), dead_);
   }
 
@@ -136,8 +107,6 @@ class DynamicRule {
   const Tensor* weight_ = nullptr;
   ValueId scale_ = kNoValue;
   std::vector<double> bias_;
-  ValueId residual_ = kNoValue;
-  Activation activation_;
   std::vector<NodeId> dead_;
 };
 

@@ -62,20 +62,6 @@ Problem extent(Random& random, Size size) {
       0, 0);
 }
 
-Problem gelu(Random& random, Size size) {
-  const auto src = random.floats(length(random, size), -8, 8);
-  return problem<float>(
-      std::ssize(src),
-      [=](float* dst) {
-        std::ranges::copy(src, dst);
-        exec::gelu_loop(dst, std::ssize(src));
-      },
-      [=](std::int64_t i) {
-        return 0.5 * at(src, i) * (1 + std::erf(at(src, i) / std::sqrt(2.0)));
-      },
-      2e-6, 1e-6);
-}
-
 Problem softmax(Random& random, Size size) {
   const auto src = random.floats(length(random, size), -4, 4);
   const auto mask = random.floats(std::ssize(src), -2, 2);

@@ -11,7 +11,6 @@
 #include "exec/engine/int8/tile.h"
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/kernels/quantize.h"
-#include "exec/engine/kernels/rows.h"
 
 namespace quench::exec {
 namespace {
@@ -23,7 +22,6 @@ using Tag = memory::format_tag;
 struct RealTail {
   at::Tensor scales;  ///< of the weights, N or one
   at::Tensor bias;    ///< N real numbers, or undefined
-  Fusion fusion;
 };
 
 /// Rows of bytes times constant bytes.
@@ -33,8 +31,7 @@ class DynamicLinear {
       : sums_(weights.sums), weight_zero_(weights.zero), tail_(std::move(tail)) {
     depth_ = weights.data.size(0);
     width_ = weights.data.size(1);
-    if (tail_ && weight_zero_ == 0 && can_sum_tiles() && depth_ <= kMaxTileSum &&
-        is_plain(tail_->fusion)) {
+    if (tail_ && weight_zero_ == 0 && can_sum_tiles() && depth_ <= kMaxTileSum) {
       set_finish();
       columns_.emplace(pack_matrix(weights.data, false));
       return;
@@ -47,8 +44,7 @@ class DynamicLinear {
   /// Whether our own tiles do the work, which teams share.
   bool has_tiles() const noexcept { return columns_.has_value(); }
 
-  at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero,
-                        const at::Tensor& residual = {}) {
+  at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero) {
     if (given.dim() < 1 || given.size(-1) != depth_) {
       fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} columns",
            to_string(given.sizes().vec()), depth_);
@@ -58,40 +54,21 @@ class DynamicLinear {
     shape.back() = width_;
     at::Tensor dst = at::empty(shape, at::TensorOptions(tail_ ? at::kFloat : at::kInt));
     if (dst.numel() == 0) return dst;
-    if (residual.defined() && (residual.sizes() != dst.sizes() || !residual.is_contiguous())) {
-      return ((*this)(given, scale, zero) + residual).contiguous();
-    }
     if (columns_) {
-      multiply_tiles(src, dst, residual, {.scale = scale, .zero = zero, .type = src.scalar_type()});
-      return dst;
-    }
-    prepare(scale, zero);
-    // Our own Gelu follows while the rows are still in the cache.
-    constexpr std::int64_t kBlock = 128;
-    const std::int64_t rows = src.numel() / depth_;
-    const std::int64_t block = own_gelu() ? kBlock : rows;
-    for (std::int64_t first = 0; first < rows; first += block) {
-      multiply(src, dst, residual, {first, std::min(block, rows - first)});
+      multiply_tiles(src, dst, {.scale = scale, .zero = zero, .type = src.scalar_type()});
+    } else {
+      prepare(scale, zero);
+      multiply(src, dst);
     }
     return dst;
   }
 
  private:
-  struct Rows {
-    std::int64_t first, count;
-  };
-
-  /// Activations that our own tiles know.
-  static bool is_plain(const Fusion& fusion) {
-    return fusion.activation.empty() || fusion.activation == "relu" || fusion.activation == "gelu";
-  }
-
   void set_finish() {
     const auto lanes = static_cast<std::size_t>(whole_lanes(width_));
     finish_.real = true;
-    finish_.gelu = own_gelu();
     finish_.most = std::numeric_limits<float>::infinity();
-    finish_.least = tail_->fusion.activation == "relu" ? 0.0F : -finish_.most;
+    finish_.least = -finish_.most;
     finish_.scales.resize(lanes);
     finish_.shifts.resize(lanes);
     start_.resize(lanes);
@@ -103,8 +80,7 @@ class DynamicLinear {
     }
   }
 
-  void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const at::Tensor& residual,
-                      const ByteGrid& grid) {
+  void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const ByteGrid& grid) {
     const auto zero = static_cast<std::int32_t>(grid.flipped_zero());
     const float* each = tail_->scales.data_ptr<float>();
     const std::size_t step = tail_->scales.numel() == 1 ? 0 : 1;
@@ -118,30 +94,16 @@ class DynamicLinear {
                    .pieces = plain_rows(bytes_of(src), rows, columns_->form()),
                    .flip = grid.type == at::kChar,
                    .start = start_.data(),
-                   .residual = residual.defined() ? residual.data_ptr<float>() : nullptr,
                    .dst = dst.data_ptr()});
   }
 
-  bool own_gelu() const { return tail_ && tail_->fusion.activation == "gelu"; }
-
-  void multiply(const at::Tensor& src, const at::Tensor& dst, const at::Tensor& residual,
-                const Rows& rows) {
-    const std::int64_t is_signed = src.scalar_type() == at::kChar ? 1 : 0;
-    const std::int64_t adds = residual.defined() ? 1 : 0;
-    Plan& plan = plans_.get({rows.count, is_signed, adds},
-                            [&] { return make_plan(rows.count, src.scalar_type(), adds != 0); });
-    plan.src.set_data_handle(static_cast<std::uint8_t*>(src.data_ptr()) + rows.first * depth_);
-    // Results are floats or 32-bit integers.
-    auto* to = static_cast<float*>(dst.data_ptr()) + rows.first * width_;
-    plan.dst.set_data_handle(to);
-    if (adds != 0) {
-      plan.residual.set_data_handle(residual.data_ptr<float>() + rows.first * width_);
-    }
+  void multiply(const at::Tensor& src, const at::Tensor& dst) {
+    const std::int64_t rows = src.numel() / depth_;
+    Plan& plan = plans_.get({rows, src.scalar_type() == at::kChar ? 1 : 0},
+                            [&] { return make_plan(rows, src.scalar_type()); });
+    point(plan.src, src);
+    point(plan.dst, dst);
     plan.execute();
-    if (!own_gelu()) return;
-    constexpr std::int64_t kGeluGrain = 1 << 13;
-    share(0, rows.count * width_, kGeluGrain,
-          [=](std::int64_t begin, std::int64_t end) { gelu_loop(to + begin, end - begin); });
   }
 
   void prepare(float scale, std::int32_t zero) {
@@ -156,9 +118,8 @@ class DynamicLinear {
     for (std::int64_t i = 0; i < width_; ++i) scales[i] = each[one ? 0 : i] * scale;
   }
 
-  Plan make_plan(std::int64_t rows, at::ScalarType type, bool adds) {
+  Plan make_plan(std::int64_t rows, at::ScalarType type) {
     const memory::desc row({1, width_}, memory::data_type::f32, Tag::ab);
-    const memory::desc whole({rows, width_}, memory::data_type::f32, Tag::ab);
     const memory::desc bias({1, width_}, memory::data_type::s32, Tag::ab);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -167,8 +128,6 @@ class DynamicLinear {
     if (tail_) {
       ops.append_binary(dnnl::algorithm::binary_mul, row);
       if (tail_->bias.defined()) ops.append_binary(dnnl::algorithm::binary_add, row);
-      if (adds) ops.append_binary(dnnl::algorithm::binary_add, whole);
-      if (!tail_->fusion.activation.empty() && !own_gelu()) append_activation(ops, tail_->fusion);
     }
     attributes.set_post_ops(ops);
     const dnnl::matmul::desc desc(
@@ -189,11 +148,6 @@ class DynamicLinear {
     };
     if (tail_) operand(0, scales_);
     if (tail_ && tail_->bias.defined()) operand(1, tail_->bias);
-    if (adds) {
-      plan.residual = placeholder(whole);
-      const int place = tail_->bias.defined() ? 2 : 1;
-      plan.args[DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1] = plan.residual;
-    }
     plan.bind(pd, {}, ResidualForm::Separate);
     return plan;
   }
@@ -245,14 +199,12 @@ std::shared_ptr<DynamicLinear> take_linear(const OpContext& context, const Dynam
   if (context.has_input(at.bias)) {
     tail.bias = context.take_constant(at.bias).to(at::kFloat).reshape(-1).contiguous();
   }
-  tail.fusion = Fusion::activation_of(context.node);
   return std::make_shared<DynamicLinear>(*weights, std::move(tail));
 }
 
 /// As exactly as can be.
-Kernel exact_to_float(const OpContext& context) {
-  const Fusion fusion = Fusion::activation_of(context.node);
-  return [fusion](Call& call) {
+Kernel exact_to_float() {
+  return [](Call& call) {
     at::Tensor a = call.in(DynamicNode::kA).to(at::kDouble);
     at::Tensor b = call.in(DynamicNode::kB).to(at::kDouble);
     if (call.has(DynamicNode::kAZero)) a = a - call.in(DynamicNode::kAZero).to(at::kDouble);
@@ -260,10 +212,7 @@ Kernel exact_to_float(const OpContext& context) {
     at::Tensor real = at::matmul(a, b) * (call.in(DynamicNode::kAScale).to(at::kDouble) *
                                           call.in(DynamicNode::kBScale).to(at::kDouble));
     if (call.has(DynamicNode::kBias)) real = real + call.in(DynamicNode::kBias).to(at::kDouble);
-    if (call.has(DynamicNode::kResidual)) {
-      real = real + call.in(DynamicNode::kResidual).to(at::kDouble);
-    }
-    call.set(0, apply(fusion, real, {}).to(at::kFloat));
+    call.set(0, real.to(at::kFloat));
   };
 }
 
@@ -281,14 +230,13 @@ Kernel make_to_float(const OpContext& context) {
              call.in(DynamicNode::kAScale).numel());
       }
       call.set(0, (*linear)(call.in(DynamicNode::kA), real_number(call.in(DynamicNode::kAScale)),
-                            zero_point(call.in(DynamicNode::kAZero)),
-                            call.in(DynamicNode::kResidual)));
+                            zero_point(call.in(DynamicNode::kAZero))));
     };
     kernel.shares = linear->has_tiles();
     return kernel;
   }
   context.taken.clear();
-  return exact_to_float(context);
+  return exact_to_float();
 }
 
 /// Inputs A (real), B, B's scale, B's zero point, bias.

@@ -38,7 +38,6 @@ struct Finish {
   float slope = 1;            ///< of what is negative
   bool bare = false;          ///< no shifts, and bytes that need nothing but to be cut
   bool real = false;          ///< the result is real numbers
-  bool gelu = false;          ///< of real numbers
   float least = 0;            ///< bounds of real numbers
   float most = 0;
   BytePattern out;  ///< of bytes
@@ -55,9 +54,8 @@ struct FinishedTile {
   int rows = 0;
   std::int64_t column = 0;
   std::int64_t columns = 0;
-  std::int64_t stride = 0;          ///< elements from row to row of result and residual
-  const float* residual = nullptr;  ///< the first row's, for floats; null where there is none
-  void* dst = nullptr;              ///< the first row's first column
+  std::int64_t stride = 0;  ///< elements from row to row of the result
+  void* dst = nullptr;      ///< the first row's first column
 };
 
 /// For processors where `can_sum_tiles`.

@@ -14,8 +14,6 @@ namespace quench::exec {
 namespace {
 
 constexpr int kMaxTileSums = 24 * 16;
-/// Real results beyond so many are not in a core's cache any more.
-constexpr std::int64_t kFetched = 1 << 18;
 /// Rows may be put together by copies of whole registers.
 constexpr std::int64_t kScratchSlack = 64;
 
@@ -80,10 +78,7 @@ struct Share {
 class Worker {
  public:
   Worker(const PackedColumns& columns, const Finish& finish, const ProductRows& rows)
-      : columns_(columns),
-        finish_(finish),
-        rows_(rows),
-        fetches_(finish.real && rows.count * columns.columns() > kFetched) {}
+      : columns_(columns), finish_(finish), rows_(rows) {}
 
   void operator()(const Share& share) const {
     const RowForm form = columns_.form();
@@ -186,33 +181,17 @@ class Worker {
     for (std::int64_t i = 0; i < tiles.tiles; ++i) {
       const std::int64_t first = tiles.first + i * tiles.rows;
       const std::int64_t offset = (first * stride + column) * size;
-      if (fetches_) fetch(offset, panel.width, tiles.rows);
       sum_tile(tile, panel.width, tiles.rows, rows_.flip);
       finished.dst = static_cast<std::uint8_t*>(rows_.dst) + offset;
-      if (rows_.residual != nullptr) finished.residual = rows_.residual + first * stride + column;
       finish_tile(finish_, finished);
       tile.pieces += tiles.rows;
     }
     tile.pieces = pieces;
   }
 
-  /// Where a tile's results go, and what is added to them: they arrive while it is summed up.
-  void fetch(std::int64_t offset, std::int64_t width, std::int64_t rows) const {
-    constexpr std::int64_t kLine = 64;
-    const std::int64_t stride = columns_.columns() * static_cast<std::int64_t>(sizeof(float));
-    for (const float* start : {static_cast<const float*>(rows_.dst), rows_.residual}) {
-      if (start == nullptr) continue;
-      const auto* row = reinterpret_cast<const std::uint8_t*>(start) + offset;
-      for (std::int64_t i = 0; i < rows; ++i, row += stride) {
-        for (std::int64_t n = 0; n < width; ++n) __builtin_prefetch(row + n * kLine, 1);
-      }
-    }
-  }
-
   const PackedColumns& columns_;
   const Finish& finish_;
   const ProductRows& rows_;
-  bool fetches_;  ///< real results, more than stay in a core's cache
 };
 
 /// How much longer the longest of equal shares takes than an even one.
@@ -240,10 +219,9 @@ std::int64_t effort(const PackedColumns& columns, std::int64_t rows) {
   return rows * columns.columns() * (form.runs * form.padded() + kFinishing);
 }
 
-bool is_known(const Fusion& fusion, bool real) {
+bool is_known(const Fusion& fusion) {
   const std::string& name = fusion.activation;
-  return name.empty() || name == "relu" || name == "clip" || name == "leaky_relu" ||
-         (real && name == "gelu");
+  return name.empty() || name == "relu" || name == "clip" || name == "leaky_relu";
 }
 
 void set_activation(Finish& finish, const Fusion& fusion) {
@@ -255,7 +233,6 @@ void set_activation(Finish& finish, const Fusion& fusion) {
     finish.most = fusion.beta;
   }
   if (fusion.activation == "leaky_relu") finish.slope = fusion.alpha;
-  finish.gelu = fusion.activation == "gelu";
 }
 
 }  // namespace
@@ -349,7 +326,7 @@ std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerT
   const auto channels = static_cast<std::int64_t>(weights.sums.size());
   const std::int64_t depth = channels == 0 ? 0 : weights.data.numel() / channels;
   if (!can_sum_tiles() || weights.zero != 0 || depth == 0 || depth > kMaxDepth ||
-      !is_known(tail.fusion, !tail.out)) {
+      !is_known(tail.fusion)) {
     return std::nullopt;
   }
   LayerNumbers numbers;

@@ -56,7 +56,6 @@ struct ProductRows {
   PiecesFunction pieces;
   bool flip = false;                    ///< the bytes are signed
   const std::int32_t* start = nullptr;  ///< of the sums, for every column
-  const float* residual = nullptr;  ///< of float results; or null
   void* dst = nullptr;
 };
 

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/cpu.h"
-#include "exec/engine/kernels/erf.h"
 
 namespace quench::exec {
 namespace {
@@ -15,17 +14,6 @@ namespace {
 constexpr std::int64_t kLanes = 32;
 
 inline float larger(float a, float b) { return a > b ? a : b; }
-
-inline float erf_of(float given) {
-  const float bounded = given < -erf::kEnd ? -erf::kEnd : given;
-  const float x = bounded > erf::kEnd ? erf::kEnd : bounded;
-  const float t = x * x;
-  float p = 0;
-  for (const float factor : erf::kP) p = p * t + factor;
-  float q = 0;
-  for (const float factor : erf::kQ) q = q * t + factor;
-  return x * p / q;
-}
 
 /// 2^n times the series of what is left; right for x <= 0 up to two units in the last place.
 inline float exp_of(float given) {
@@ -161,14 +149,6 @@ QUENCH_MULTIVERSION(void, divide, (const float* src, float by, float* dst, std::
 }
 
 }  // namespace
-
-QUENCH_MULTIVERSION(void, gelu_loop, (float* data, std::int64_t size), (data, size)) {
-  constexpr float kHalfRoot = 0.70710678F;
-  for (std::int64_t i = 0; i < size; ++i) {
-    const float x = data[i];
-    data[i] = 0.5F * x * (1.0F + erf_of(x * kHalfRoot));
-  }
-}
 
 void softmax_loop(const float* src, float scale, const float* mask, float* dst,
                   std::int64_t columns) {

@@ -6,8 +6,6 @@
 
 namespace quench::exec {
 
-/// x * (1 + erf(x / sqrt(2))) / 2, in place.
-void gelu_loop(float* data, std::int64_t size);
 /// dst = softmax(src * scale + mask) of one row; the mask may be null.
 void softmax_loop(const float* src, float scale, const float* mask, float* dst,
                   std::int64_t columns);
