@@ -64,40 +64,23 @@ Problem extent(Random& random, Size size) {
 
 Problem softmax(Random& random, Size size) {
   const auto src = random.floats(length(random, size), -4, 4);
-  const auto mask = random.floats(std::ssize(src), -2, 2);
-  const bool masks = random.pick(0, 1) == 1;
-  const float scale = random.uniform(0.2F, 2);
   return whole(
       std::ssize(src),
-      [=](float* dst) {
-        exec::softmax_loop(src.data(), scale, masks ? mask.data() : nullptr, dst, std::ssize(src));
-      },
-      [=] {
-        Doubles row;
-        for (std::int64_t i = 0; i < std::ssize(src); ++i) {
-          row.push_back(at(src, i) * static_cast<double>(scale) + (masks ? at(mask, i) : 0));
-        }
-        return softened(std::move(row));
-      },
-      1e-7, 1e-5);
+      [=](float* dst) { exec::softmax_loop(src.data(), dst, std::ssize(src)); },
+      [=] { return softened(Doubles(src.begin(), src.end())); }, 1e-7, 1e-5);
 }
 
 Problem softmax_short_rows(Random& random, Size size) {
   const std::int64_t rows = size == Size::Large ? 512 : random.pick(1, 70);
   const std::int64_t columns = random.pick(1, 8);
   const auto src = random.floats(rows * columns, -4, 4);
-  const float scale = random.uniform(0.2F, 2);
   return whole(
       rows * columns,
-      [=](float* dst) { exec::softmax_short_rows_loop(src.data(), scale, dst, rows, columns); },
+      [=](float* dst) { exec::softmax_short_rows_loop(src.data(), dst, rows, columns); },
       [=] {
         Doubles all;
-        for (std::int64_t row = 0; row < rows; ++row) {
-          Doubles numbers;
-          for (std::int64_t i = 0; i < columns; ++i) {
-            numbers.push_back(at(src, row * columns + i) * static_cast<double>(scale));
-          }
-          std::ranges::copy(softened(numbers), std::back_inserter(all));
+        for (auto row = src.begin(); row != src.end(); row += columns) {
+          std::ranges::copy(softened(Doubles(row, row + columns)), std::back_inserter(all));
         }
         return all;
       },

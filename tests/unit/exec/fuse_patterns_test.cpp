@@ -215,22 +215,5 @@ TEST(FusePatterns, LayerNorm) {
   EXPECT_NE(run({.channels = 1}), whole);  // would not be one number a channel
 }
 
-/// Scores / 8 + mask -> Softmax.
-std::string attention(std::int64_t axis, const std::vector<Dim>& mask) {
-  return fused([&](Builder& b) {
-    b.input("q", dims({2, 4, 3, 5})).input("m", mask).number("eight", 8);
-    b.node("Div", {"q", "eight"}, {"d"});
-    b.node("Add", {"d", "m"}, {"a"});
-    b.node("Softmax", {"a"}, {"y"}).set("axis", axis);
-    b.type("d", dims({2, 4, 3, 5})).type("a", dims({2, 4, 3, 5}));
-  });
-}
-
-TEST(FusePatterns, SoftmaxOfAttention) {
-  EXPECT_EQ(attention(-1, dims({2, 1, 1, 5})), "quench.exec.ScaledSoftmax(q,m)->y");
-  EXPECT_EQ(attention(3, dims({5})), "quench.exec.ScaledSoftmax(q,m)->y");
-  EXPECT_EQ(attention(2, dims({5})), "Div(q,eight)->d Add(d,m)->a Softmax(a)->y");
-}
-
 }  // namespace
 }  // namespace quench::testing

@@ -2,6 +2,7 @@
 // Loops over rows of floats, written so that compilers make vectors of them.
 #include "exec/engine/kernels/rows.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -42,17 +43,6 @@ inline float sum_of(const float* lanes) {
   return sum;
 }
 
-QUENCH_MULTIVERSION(void, mask_row,
-                    (const float* src, float scale, const float* mask, float* dst,
-                     std::int64_t columns),
-                    (src, scale, mask, dst, columns)) {
-  if (mask == nullptr) {
-    for (std::int64_t i = 0; i < columns; ++i) dst[i] = src[i] * scale;
-    return;
-  }
-  for (std::int64_t i = 0; i < columns; ++i) dst[i] = src[i] * scale + mask[i];
-}
-
 QUENCH_MULTIVERSION(float, largest, (const float* src, std::int64_t columns), (src, columns)) {
   float lanes[kLanes];
   for (float& lane : lanes) lane = -INFINITY;
@@ -68,22 +58,23 @@ QUENCH_MULTIVERSION(float, largest, (const float* src, std::int64_t columns), (s
   return most;
 }
 
-/// Exponentials of the distance to the largest, in place; returns their sum.
-QUENCH_MULTIVERSION(float, exponentials, (float* data, float most, std::int64_t columns),
-                    (data, most, columns)) {
+/// Exponentials of the distance to the largest; returns their sum.
+QUENCH_MULTIVERSION(float, exponentials,
+                    (const float* src, float most, float* dst, std::int64_t columns),
+                    (src, most, dst, columns)) {
   float lanes[kLanes] = {};
   std::int64_t i = 0;
   for (; i + kLanes <= columns; i += kLanes) {
     for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      const float y = exp_of(data[i + lane] - most);
-      data[i + lane] = y;
+      const float y = exp_of(src[i + lane] - most);
+      dst[i + lane] = y;
       lanes[lane] += y;
     }
   }
   float sum = sum_of(lanes);
   for (; i < columns; ++i) {
-    data[i] = exp_of(data[i] - most);
-    sum += data[i];
+    dst[i] = exp_of(src[i] - most);
+    sum += dst[i];
   }
   return sum;
 }
@@ -150,19 +141,19 @@ QUENCH_MULTIVERSION(void, divide, (const float* src, float by, float* dst, std::
 
 }  // namespace
 
-void softmax_loop(const float* src, float scale, const float* mask, float* dst,
-                  std::int64_t columns) {
-  mask_row(src, scale, mask, dst, columns);
-  const float most = largest(dst, columns);
+void softmax_loop(const float* src, float* dst, std::int64_t columns) {
+  const float most = largest(src, columns);
   // Rows of -infinity or with NaN: as the definition has it.
-  if (!std::isfinite(most)) return multiply(dst, NAN, columns);
-  multiply(dst, 1.0F / exponentials(dst, most, columns), columns);
+  if (!std::isfinite(most)) {
+    std::fill_n(dst, columns, NAN);
+    return;
+  }
+  multiply(dst, 1.0F / exponentials(src, most, dst, columns), columns);
 }
 
 QUENCH_MULTIVERSION(void, softmax_short_rows_loop,
-                    (const float* src, float scale, float* dst, std::int64_t rows,
-                     std::int64_t columns),
-                    (src, scale, dst, rows, columns)) {
+                    (const float* src, float* dst, std::int64_t rows, std::int64_t columns),
+                    (src, dst, rows, columns)) {
   // Sixteen rows at a time, one in each lane.
   for (std::int64_t first = 0; first < rows; first += kLanes) {
     const std::int64_t count = rows - first < kLanes ? rows - first : kLanes;
@@ -173,11 +164,11 @@ QUENCH_MULTIVERSION(void, softmax_short_rows_loop,
     float sum[kLanes] = {};
     for (float& each : most) each = -INFINITY;
     for (std::int64_t c = 0; c < columns; ++c) {
-      for (std::int64_t i = 0; i < count; ++i) lane[i] = from[i * columns + c] * scale;
+      for (std::int64_t i = 0; i < count; ++i) lane[i] = from[i * columns + c];
       for (std::int64_t i = 0; i < kLanes; ++i) most[i] = larger(lane[i], most[i]);
     }
     for (std::int64_t c = 0; c < columns; ++c) {
-      for (std::int64_t i = 0; i < count; ++i) lane[i] = from[i * columns + c] * scale;
+      for (std::int64_t i = 0; i < count; ++i) lane[i] = from[i * columns + c];
       for (std::int64_t i = 0; i < kLanes; ++i) {
         lane[i] = exp_of(lane[i] - most[i]);
         sum[i] += lane[i];

@@ -6,11 +6,10 @@
 
 namespace quench::exec {
 
-/// dst = softmax(src * scale + mask) of one row; the mask may be null.
-void softmax_loop(const float* src, float scale, const float* mask, float* dst,
-                  std::int64_t columns);
-/// The same for rows of few columns that lie one after the other, without a mask.
-void softmax_short_rows_loop(const float* src, float scale, float* dst, std::int64_t rows,
+/// dst = softmax(src) of one row.
+void softmax_loop(const float* src, float* dst, std::int64_t columns);
+/// The same for rows of few columns that lie one after the other.
+void softmax_short_rows_loop(const float* src, float* dst, std::int64_t rows,
                              std::int64_t columns);
 /// What a row is normalised with; the bias may be null.
 struct RowNorm {
