@@ -21,7 +21,7 @@ namespace {
 /// libtorch shares the work of these, and of what is pointwise, only where there is much of it:
 /// small ones take the same time in a team as outside, and need not end it.
 constexpr auto kLight = std::to_array<std::string_view>(
-    {"Concat", "Expand", "Gather", "LpNormalization", "Range", "ReduceMax", "ReduceMean",
+    {"Concat", "Expand", "Gather", "LayerNormalization", "LpNormalization", "Range", "ReduceMax", "ReduceMean",
      "ReduceSum", "Shape", "Slice", "Softmax", "Split"});
 /// Elements of the largest tensor of a small step: libtorch's least share of work.
 constexpr std::int64_t kSmall = 32768;

@@ -2,7 +2,6 @@
 // References of the loops over floats.
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "contract/fast_kernels/problem.h"
 #include "exec/engine/kernels/line_product.h"
@@ -83,56 +82,6 @@ Problem softmax_short_rows(Random& random, Size size) {
           std::ranges::copy(softened(Doubles(row, row + columns)), std::back_inserter(all));
         }
         return all;
-      },
-      1e-7, 1e-5);
-}
-
-Problem layer_norm(Random& random, Size size) {
-  const auto src = random.floats(length(random, size) + 1, -3, 3);
-  const std::int64_t n = std::ssize(src);
-  const auto scale = random.floats(n, 0.5, 2);
-  const auto bias = random.floats(n, -1, 1);
-  const bool biased = random.pick(0, 1) == 1;
-  return whole(
-      n,
-      [=](float* dst) {
-        exec::layer_norm_loop(
-            src.data(),
-            {.scale = scale.data(), .bias = biased ? bias.data() : nullptr, .epsilon = 1e-5F}, dst,
-            n);
-      },
-      [=] {
-        const double mean = std::accumulate(src.begin(), src.end(), 0.0) / static_cast<double>(n);
-        double variance = 0;
-        for (const float each : src) variance += std::pow(static_cast<double>(each) - mean, 2);
-        variance /= static_cast<double>(n);
-        Doubles row;
-        for (std::int64_t i = 0; i < n; ++i) {
-          row.push_back((at(src, i) - mean) / std::sqrt(variance + 1e-5) * at(scale, i) +
-                        (biased ? at(bias, i) : 0));
-        }
-        return row;
-      },
-      1e-4, 1e-5);
-}
-
-Problem lp_norm(Random& random, Size size) {
-  const auto src = random.floats(length(random, size), -3, 3);
-  const bool second = random.pick(0, 1) == 1;
-  return whole(
-      std::ssize(src),
-      [=](float* dst) { exec::lp_norm_loop(src.data(), second, dst, std::ssize(src)); },
-      [=] {
-        double sum = 0;
-        for (const float each : src) {
-          const auto x = std::abs(static_cast<double>(each));
-          sum += second ? x * x : x;
-        }
-        Doubles row;
-        for (const float each : src) {
-          row.push_back(static_cast<double>(each) / (second ? std::sqrt(sum) : sum));
-        }
-        return row;
       },
       1e-7, 1e-5);
 }

@@ -176,25 +176,5 @@ TEST(DynamicQuantize, RoundsQuotientsAsTheyAre) {
   }
 }
 
-TEST(LpNormalization, EqualsTheReference) {
-  std::mt19937 random(9);
-  for (const std::int64_t p : {1, 2}) {
-    for (const std::int64_t columns : {1, 5, 32, 77}) {
-      Builder b;
-      b.input("x", fixed({3, columns}));
-      b.node("LpNormalization", {"x"}, {"y"}).set("p", p);
-      b.output("y");
-      Tensor x = random_floats({3, columns}, random);
-      for (std::size_t i = 0; i < static_cast<std::size_t>(columns); ++i) {
-        x.mutable_data<float>()[i] = 0;
-      }
-      x.mutable_data<float>()[static_cast<std::size_t>(columns)] = kNaN;
-      Session plain(b.model, {.reference = true});
-      Session fast(b.model, {});
-      expect_near(fast.run({{"x", x}}).at("y"), plain.run({{"x", x}}).at("y"), 1e-6F);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace quench

@@ -84,61 +84,6 @@ QUENCH_MULTIVERSION(void, multiply, (float* data, float by, std::int64_t columns
   for (std::int64_t i = 0; i < columns; ++i) data[i] *= by;
 }
 
-QUENCH_MULTIVERSION(float, sum_row, (const float* src, std::int64_t columns), (src, columns)) {
-  float lanes[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= columns; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += src[i + lane];
-  }
-  float sum = sum_of(lanes);
-  for (; i < columns; ++i) sum += src[i];
-  return sum;
-}
-
-QUENCH_MULTIVERSION(float, sum_squares, (const float* src, float mean, std::int64_t columns),
-                    (src, mean, columns)) {
-  float lanes[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= columns; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      const float x = src[i + lane] - mean;
-      lanes[lane] += x * x;
-    }
-  }
-  float sum = sum_of(lanes);
-  for (; i < columns; ++i) sum += (src[i] - mean) * (src[i] - mean);
-  return sum;
-}
-
-QUENCH_MULTIVERSION(void, normalize,
-                    (const float* src, const RowNorm& norm, float mean, float by, float* dst,
-                     std::int64_t columns),
-                    (src, norm, mean, by, dst, columns)) {
-  const float* scale = norm.scale;
-  const float* bias = norm.bias;
-  if (bias == nullptr) {
-    for (std::int64_t i = 0; i < columns; ++i) dst[i] = (src[i] - mean) * by * scale[i];
-    return;
-  }
-  for (std::int64_t i = 0; i < columns; ++i) dst[i] = (src[i] - mean) * by * scale[i] + bias[i];
-}
-
-QUENCH_MULTIVERSION(float, sum_sizes, (const float* src, std::int64_t columns), (src, columns)) {
-  float lanes[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= columns; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += std::abs(src[i + lane]);
-  }
-  float sum = sum_of(lanes);
-  for (; i < columns; ++i) sum += std::abs(src[i]);
-  return sum;
-}
-
-QUENCH_MULTIVERSION(void, divide, (const float* src, float by, float* dst, std::int64_t columns),
-                    (src, by, dst, columns)) {
-  for (std::int64_t i = 0; i < columns; ++i) dst[i] = src[i] / by;
-}
-
 }  // namespace
 
 void softmax_loop(const float* src, float* dst, std::int64_t columns) {
@@ -183,19 +128,6 @@ QUENCH_MULTIVERSION(void, softmax_short_rows_loop,
       for (std::int64_t i = 0; i < count; ++i) to[i * columns + c] *= sum[i];
     }
   }
-}
-
-void lp_norm_loop(const float* src, bool second, float* dst, std::int64_t columns) {
-  const float length =
-      second ? std::sqrt(sum_squares(src, 0.0F, columns)) : sum_sizes(src, columns);
-  divide(src, length == 0.0F ? 1.0F : length, dst, columns);
-}
-
-void layer_norm_loop(const float* src, const RowNorm& norm, float* dst, std::int64_t columns) {
-  const auto count = static_cast<float>(columns);
-  const float mean = sum_row(src, columns) / count;
-  const float variance = sum_squares(src, mean, columns) / count;
-  normalize(src, norm, mean, 1.0F / std::sqrt(variance + norm.epsilon), dst, columns);
 }
 
 }  // namespace quench::exec
