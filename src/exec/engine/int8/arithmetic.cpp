@@ -121,50 +121,8 @@ Kernel make_binary(const OpContext& context) {
 /// One input of a concatenation: as it is, or through a table onto the result's grid.
 struct Part {
   std::size_t input = 0;
-  at::ScalarType type = at::kByte;
   std::optional<ByteTable> table;
 };
-
-/// NHWC images joined along their channels, straight onto the result's grid.
-at::Tensor concat_channels(const Call& call, const std::vector<Part>& parts, at::ScalarType type) {
-  const at::Tensor& first = call.in(parts.front().input);
-  Ints shape = first.sizes().vec();
-  shape[1] = 0;
-  for (const Part& part : parts) shape[1] += call.in(part.input).size(1);
-  at::Tensor dst = new_tensor(shape, type, at::MemoryFormat::ChannelsLast);
-  auto* to = mutable_bytes_of(dst);
-  const std::int64_t stride = shape[1];
-  const std::int64_t grain =
-      std::max<std::int64_t>(4 * kByteGrain / std::max<std::int64_t>(stride, 1), 1);
-  share(0, shape[0] * shape[2] * shape[3], grain, [&](auto begin, auto end) {
-    std::int64_t channel = 0;
-    for (const Part& part : parts) {
-      const std::int64_t columns = call.in(part.input).size(1);
-      const auto* src = bytes_of(call.in(part.input)) + begin * columns;
-      std::uint8_t* rows = to + begin * stride + channel;
-      channel += columns;
-      if (part.table) {
-        look_up_rows_loop(part.table->entries().data(), src, rows,
-                          {.rows = end - begin, .columns = columns}, stride);
-        continue;
-      }
-      copy_rows_loop(src, rows, {.rows = end - begin, .columns = columns}, stride);
-    }
-  });
-  return dst;
-}
-
-/// Whether all are NHWC images of the same size, to be joined along the channels.
-bool joins_channels(const Call& call, const std::vector<Part>& parts, std::int64_t axis) {
-  const at::Tensor& first = call.in(parts.front().input);
-  return first.dim() == 4 && (axis == 1 || axis == -3) &&
-         std::ranges::all_of(parts, [&](const Part& part) {
-           const at::Tensor& x = call.in(part.input);
-           return x.dim() == 4 && x.is_contiguous(at::MemoryFormat::ChannelsLast) &&
-                  x.size(0) == first.size(0) && x.size(2) == first.size(2) &&
-                  x.size(3) == first.size(3) && x.scalar_type() == part.type;
-         });
-}
 
 Kernel make_concat(const OpContext& context) {
   const auto out = take_grid(context, 0, 1, context.input_dtype(2));
@@ -175,14 +133,11 @@ Kernel make_concat(const OpContext& context) {
     if (!grid) return refuse("its scales and zero points must be constants, one each");
     const bool same =
         grid->scale == out->scale && grid->zero == out->zero && grid->type == out->type;
-    parts.push_back({.input = i, .type = grid->type});
+    parts.push_back({.input = i});
     if (!same) parts.back().table = requantising_table(*grid, *out);
   }
   if (!out || parts.empty()) return refuse("its scales and zero points must be constants");
-  return sharing([parts, axis, type = out->type](Call& call) {
-    if (joins_channels(call, parts, axis)) {
-      return call.set(0, concat_channels(call, parts, type));
-    }
+  return sharing([parts, axis](Call& call) {
     std::vector<at::Tensor> bytes;
     for (const Part& part : parts) {
       const at::Tensor& x = call.in(part.input);

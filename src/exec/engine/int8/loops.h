@@ -58,12 +58,6 @@ void mul_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t*
 /// dst = table[src]; the table has 256 entries.
 void look_up_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
                   std::int64_t size);
-/// The same for rows of `columns` bytes, whose results lie `stride` apart.
-void look_up_rows_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
-                       const RowShape& shape, std::int64_t stride);
-/// Rows copied to places that lie `stride` apart.
-void copy_rows_loop(const std::uint8_t* src, std::uint8_t* dst, const RowShape& shape,
-                    std::int64_t stride);
 /// The same for rows of bytes, one table after the other for each byte of a row.
 void look_up_channels_loop(const std::uint8_t* tables, std::int64_t channels,
                            const std::uint8_t* src, std::uint8_t* dst, std::int64_t rows);

@@ -218,22 +218,6 @@ QUENCH_VBMI void look_up(const std::uint8_t* table, const std::uint8_t* src, std
   for (; i < size; ++i) dst[i] = table[src[i]];
 }
 
-QUENCH_VBMI void look_up_rows(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
-                              const RowShape& shape, std::int64_t stride) {
-  const Table registers = load_table(table);
-  for (std::int64_t row = 0; row < shape.rows; ++row) {
-    for (std::int64_t i = 0; i + 64 <= shape.columns; i += 64) {
-      look_up_64(registers, src + i, dst + i);
-    }
-    // The last ones once more, where they are no whole register.
-    if (shape.columns % 64 != 0) {
-      look_up_64(registers, src + shape.columns - 64, dst + shape.columns - 64);
-    }
-    src += shape.columns;
-    dst += stride;
-  }
-}
-
 /// Bytes one after the other, whose factors come round again after `period` of them, a whole number
 /// of sixteen.
 struct Stream {
