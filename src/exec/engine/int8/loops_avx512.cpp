@@ -296,36 +296,5 @@ QUENCH_AVX512 void sum_rows(const std::uint8_t* src, std::uint8_t flip, const Ro
   if (left > 0) sum_columns(src + i, (1U << left) - 1U, flip, shape, sums + i);
 }
 
-namespace {
-
-template <bool kSigned>
-QUENCH_AVX512 void greatest(std::span<const std::uint8_t* const> rows, std::uint8_t* dst,
-                            std::int64_t size) {
-  constexpr std::int64_t kBlock = 64;
-  for (std::int64_t at = 0; at < size; at += kBlock) {
-    const std::int64_t left = size - at;
-    const __mmask64 there = left >= kBlock ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
-    __m512i most = _mm512_maskz_loadu_epi8(there, rows[0] + at);
-    for (const std::uint8_t* row : rows.subspan(1)) {
-      const __m512i bytes = _mm512_maskz_loadu_epi8(there, row + at);
-      most = kSigned ? _mm512_max_epi8(most, bytes) : _mm512_max_epu8(most, bytes);
-    }
-    if (left >= kBlock) {
-      _mm512_storeu_si512(dst + at, most);
-    } else {
-      std::uint8_t whole[kBlock];
-      _mm512_storeu_si512(whole, most);
-      std::memcpy(dst + at, whole, static_cast<std::size_t>(left));
-    }
-  }
-}
-
-}  // namespace
-
-void max_rows(std::span<const std::uint8_t* const> rows, bool is_signed, std::uint8_t* dst,
-              std::int64_t size) {
-  return is_signed ? greatest<true>(rows, dst, size) : greatest<false>(rows, dst, size);
-}
-
 }  // namespace quench::exec::avx512
 #endif
