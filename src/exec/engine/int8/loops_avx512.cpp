@@ -45,29 +45,6 @@ QUENCH_AVX512 inline __m128i store(__m512 steps, const Store& by) {
   return _mm_xor_si128(_mm512_cvtepi32_epi8(kept), by.flip);
 }
 
-/// Divides by one number, three times as fast as the processor: the product with its inverse, put
-/// right by what it leaves of the dividend, is the quotient as it is rounded (Markstein, 1990).
-/// What is left of dividends below 1e-29 may vanish; their quotients round to zero all the same.
-class Divisor {
- public:
-  /// Nothing on the way may leave the range of floats.
-  static bool takes(float scale) { return scale > 1e-30F && scale < 1e30F; }
-
-  QUENCH_AVX512 explicit Divisor(float scale)
-      : scale_(_mm512_set1_ps(scale)), inverse_(_mm512_set1_ps(1.0F / scale)) {}
-
-  /// Right below 2048; larger ones stay larger.
-  QUENCH_AVX512 __m512 steps(__m512 x) const {
-    const __m512 far = _mm512_set1_ps(2048.0F);
-    const __m512 low = _mm512_sub_ps(_mm512_setzero_ps(), far);
-    const __m512 first = _mm512_max_ps(_mm512_min_ps(_mm512_mul_ps(x, inverse_), far), low);
-    return _mm512_fmadd_ps(_mm512_fnmadd_ps(first, scale_, x), inverse_, first);
-  }
-
- private:
-  __m512 scale_, inverse_;
-};
-
 QUENCH_AVX512 inline __m128i read(const std::uint8_t* src) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(src));
 }
@@ -160,12 +137,6 @@ QUENCH_AVX512 void quantize(const float* src, float scale, const ByteStore& to, 
   const Store by = registers(to);
   const __m512 step = _mm512_set1_ps(scale);
   std::int64_t i = 0;
-  if (Divisor::takes(scale)) {
-    const Divisor divisor(scale);
-    for (; i + 16 <= size; i += 16) {
-      write(dst + i, store(divisor.steps(_mm512_loadu_ps(src + i)), by));
-    }
-  }
   for (; i + 16 <= size; i += 16) {
     write(dst + i, store(_mm512_div_ps(_mm512_loadu_ps(src + i), step), by));
   }
