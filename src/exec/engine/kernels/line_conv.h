@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of floats line by line: of few channels, which are read where they lie, and
-// transposed ones. Only for what is left of 8-bit models: float models, with which ranges are
-// collected and choices made by small margins, gain little, and keep giving the same files.
+// Convolutions of floats with few channels, row by row of the image, which is read where it lies.
+// Only for what is left of 8-bit models: float models, with which ranges are collected and choices
+// made by small margins, gain little, and keep giving the same files.
 #pragma once
 
 #include "exec/engine/kernels/conv.h"
@@ -44,26 +44,6 @@ class LineConv {
   Window window_;
   Ints shape_;  ///< of the weights
   LineWeights weights_;
-};
-
-/// Transposed convolution whose kernel is as large as its stride: no two taps meet, and every row
-/// of the kernel makes a line of its own.
-class LineConvTranspose {
- public:
-  /// `weight` is [I, O, H, W]. Nothing where oneDNN does better.
-  static std::optional<LineConvTranspose> make(const Fusion& fusion, const at::Tensor& weight,
-                                               const at::Tensor& bias);
-
-  /// `src` is [N, I, H, W] in NHWC order, as the result.
-  at::Tensor operator()(const at::Tensor& src) const;
-
- private:
-  LineConvTranspose(Fusion fusion, Ints shape, std::vector<LineWeights> rows)
-      : fusion_(std::move(fusion)), shape_(std::move(shape)), rows_(std::move(rows)) {}
-
-  Fusion fusion_;  ///< what is left to do when the lines are there
-  Ints shape_;
-  std::vector<LineWeights> rows_;  ///< of the kernel
 };
 
 }  // namespace quench::exec

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "exec/engine/kernels/conv.h"
-#include "exec/engine/kernels/line_conv.h"
 #include "exec/engine/onednn/fast.h"
 #include "exec/engine/onednn/linear.h"
 #include "exec/engine/team.h"
@@ -98,7 +97,12 @@ class TiledConvTranspose {
         std::make_unique<FastLinear>(taps.reshape({weight.size(0), -1}), tiled, std::move(fusion));
   }
 
-  at::Tensor operator()(const at::Tensor& src) {
+  void operator()(Call& call) {
+    const at::Tensor src = to_nhwc(call.in(FloatLayerNode::kX));
+    if (src.dim() != 4 || src.size(1) != linear_->depth()) {
+      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
+           to_string(src.sizes().vec()), linear_->depth());
+    }
     const std::int64_t rows = src.size(2);
     const std::int64_t columns = src.size(3);
     const Ints tiles = {src.size(0), rows, columns, height_, width_, out_};
@@ -107,7 +111,7 @@ class TiledConvTranspose {
     const at::Tensor dst = at::empty({src.size(0), out_, rows * height_, columns * width_},
                                      at::TensorOptions(at::kFloat).memory_format(kNhwc));
     spread(products, dst);
-    return dst;
+    call.set(0, dst);
   }
 
  private:
@@ -154,19 +158,6 @@ bool is_tiled(const Window& window, const Ints& extra, const at::Tensor& weight)
          window.pads == Ints{0, 0, 0, 0};
 }
 
-template <typename Product>
-Kernel tiled_kernel(Product product, std::int64_t channels) {
-  auto shared = std::make_shared<Product>(std::move(product));
-  return Kernel([shared, channels](Call& call) {
-    const at::Tensor src = to_nhwc(call.in(FloatLayerNode::kX));
-    if (src.dim() != 4 || src.size(1) != channels) {
-      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
-           to_string(src.sizes().vec()), channels);
-    }
-    call.set(0, (*shared)(src));
-  });
-}
-
 }  // namespace
 
 std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
@@ -186,12 +177,10 @@ std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
   Ints extra = node.get_ints("output_padding");
   extra.resize(2, 0);
   if (is_tiled(attributes->window, extra, weight)) {
-    const Fusion fusion = Fusion::of(node);
-    const at::Tensor bias = context.take_constant(FloatLayerNode::kBias);
     context.take_constant(FloatLayerNode::kW);
-    auto lines = context.among_bytes ? LineConvTranspose::make(fusion, weight, bias) : std::nullopt;
-    if (lines) return tiled_kernel(std::move(*lines), weight.size(0));
-    return tiled_kernel(TiledConvTranspose(fusion, weight, bias), weight.size(0));
+    auto tiled = std::make_shared<TiledConvTranspose>(Fusion::of(node), weight,
+                                                      context.take_constant(FloatLayerNode::kBias));
+    return Kernel([tiled](Call& call) { (*tiled)(call); });
   }
   auto kernel = std::make_shared<FastConvTranspose>(*attributes, Fusion::of(node), extra,
                                                     context.take_constant(FloatLayerNode::kW),
