@@ -46,7 +46,7 @@ class FastConv {
 
   void operator()(Call& call) {
     const at::Tensor& given = call.in(FloatLayerNode::kX);
-    const at::Tensor src = lines_ ? given : to_nhwc(to_2d(given));
+    const at::Tensor src = lines_ ? given : to_2d(given).contiguous(kNhwc);
     check(src);
     const Ints shape = convolved_shape(attributes_.window, src.sizes(), weight_shape_);
     if (!lines_ && fusion_.residual != Residual::None && pads_exceed_width(src)) {
@@ -104,7 +104,7 @@ class FastConv {
     point(plan.dst, dst);
     at::Tensor residual;
     if (plan.residual) {
-      residual = to_nhwc(to_2d(call.in(FloatLayerNode::kResidual)));
+      residual = to_2d(call.in(FloatLayerNode::kResidual)).contiguous(kNhwc);
       point(plan.residual, residual);
     }
     plan.execute();

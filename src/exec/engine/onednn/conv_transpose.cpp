@@ -29,7 +29,7 @@ class FastConvTranspose {
   }
 
   void operator()(Call& call) {
-    const at::Tensor src = to_nhwc(call.in(FloatLayerNode::kX));
+    const at::Tensor src = call.in(FloatLayerNode::kX).contiguous(kNhwc);
     if (src.dim() != 4 || src.size(1) != weight_shape_[1]) {
       fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
            to_string(src.sizes().vec()), weight_shape_[1]);
@@ -98,7 +98,7 @@ class TiledConvTranspose {
   }
 
   void operator()(Call& call) {
-    const at::Tensor src = to_nhwc(call.in(FloatLayerNode::kX));
+    const at::Tensor src = call.in(FloatLayerNode::kX).contiguous(kNhwc);
     if (src.dim() != 4 || src.size(1) != linear_->depth()) {
       fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
            to_string(src.sizes().vec()), linear_->depth());
