@@ -30,7 +30,7 @@ std::vector<ValueId> DynamicNode::inputs() const {
   return trimmed({a.value, b.value, a.scale, b.scale, a.zero, b.zero, bias});
 }
 
-std::vector<ValueId> FloatLayerNode::inputs() const { return trimmed({x, w, bias, residual}); }
+std::vector<ValueId> FloatLayerNode::inputs() const { return trimmed({x, w, bias}); }
 
 std::vector<ValueId> OnTheFlyNode::inputs() const {
   return {operand, weight.value, weight.scale, weight.zero, added};

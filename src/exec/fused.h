@@ -83,11 +83,10 @@ struct DynamicNode {
 
 /// Conv, ConvTranspose, Gemm and MatMul of floats.
 struct FloatLayerNode {
-  enum Input : std::size_t { kX, kW, kBias, kResidual };
+  enum Input : std::size_t { kX, kW, kBias };
   ValueId x = kNoValue;
   ValueId w = kNoValue;
   ValueId bias = kNoValue;
-  ValueId residual = kNoValue;
 
   std::vector<ValueId> inputs() const;
 };

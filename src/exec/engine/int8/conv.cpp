@@ -115,7 +115,7 @@ class IntegerConv {
     if (bias.defined()) {
       plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias.data_ptr());
     }
-    plan.bind(pd, {}, ResidualForm::Separate);
+    plan.bind(pd);
     return plan;
   }
 

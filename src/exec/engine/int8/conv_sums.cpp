@@ -88,7 +88,7 @@ class ConvSums {
     plan.args = {{DNNL_ARG_SRC, plan.src},
                  {DNNL_ARG_WEIGHTS, plan.weights},
                  {DNNL_ARG_BIAS, memory(bias, dnnl_engine(), bias_.data_ptr())}};
-    plan.bind(pd, {}, ResidualForm::Separate);
+    plan.bind(pd);
     return plan;
   }
 

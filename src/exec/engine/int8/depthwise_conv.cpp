@@ -65,8 +65,8 @@ class IntegerDepthwise {
   Depthwise conv_;
 };
 
-bool clamps_only(const Fusion& fusion) {
-  return fusion.activation.empty() || fusion.activation == "relu" || fusion.activation == "clip";
+bool clamps_only(const FusedActivation& activation) {
+  return activation.name.empty() || activation.name == "relu" || activation.name == "clip";
 }
 
 /// The numbers of every channel; the source's bytes are flipped into unsigned ones.
@@ -77,7 +77,7 @@ DepthwiseNumbers numbers_of(const ByteGrid& source, const IntegerTail& tail,
   numbers.flip = source.flip();
   numbers.zero = static_cast<std::uint8_t>(source.flipped_zero());
   numbers.store =
-      clamped_store(*tail.out, tail.fusion.activation, tail.fusion.alpha, tail.fusion.beta);
+      clamped_store(*tail.out, tail.activation.name, tail.activation.alpha, tail.activation.beta);
   const at::Tensor wide = bias.defined() ? bias.to(at::kDouble).reshape(-1) : bias;
   const bool whole = bias.defined() && bias.scalar_type() == at::kInt;
   for (std::size_t c = 0; c < weights.sums.size(); ++c) {
@@ -102,7 +102,7 @@ std::optional<Kernel> make_integer_depthwise(const ConvAttributes& attributes,
   const at::Tensor& data = weights.data;
   const bool fits = attributes.rank == 2 && data.size(1) == 1 &&
                     data.size(0) == attributes.groups && tail.out &&
-                    clamps_only(tail.fusion) && (!bias.defined() || bias.numel() == data.size(0));
+                    clamps_only(tail.activation) && (!bias.defined() || bias.numel() == data.size(0));
   if (!fits) return std::nullopt;
   const Window& window = attributes.window;
   const DepthwiseShape shape{.channels = data.size(0),

@@ -148,7 +148,7 @@ class DynamicLinear {
     };
     if (tail_) operand(0, scales_);
     if (tail_ && tail_->bias.defined()) operand(1, tail_->bias);
-    plan.bind(pd, {}, ResidualForm::Separate);
+    plan.bind(pd);
     return plan;
   }
 

@@ -24,7 +24,7 @@ at::Tensor shifted(const at::Tensor& x, const at::Tensor& zero, std::int64_t axi
 
 Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t channel,
                    std::int64_t weight_axis) {
-  const Fusion fusion = Fusion::activation_of(context.node);
+  const FusedActivation activation = FusedActivation::of(context.node);
   const auto to = static_cast<DType>(context.node.get_int("to", 1));
   const at::ScalarType real = to == DType::Float16    ? at::kHalf
                               : to == DType::BFloat16 ? at::kBFloat16
@@ -46,7 +46,7 @@ Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t cha
     if (call.has(LayerNode::kBias) && !whole) {
       result = result + beside(call.in(LayerNode::kBias).to(at::kDouble).reshape(-1), axis, rank);
     }
-    result = apply(fusion, result, {});
+    result = apply(activation, result);
     if (!call.has(LayerNode::kOutScale)) return call.set(0, result.to(real));
     const at::Tensor zero =
         call.has(LayerNode::kOutZero) ? call.in(LayerNode::kOutZero) : at::zeros({}, at::kByte);

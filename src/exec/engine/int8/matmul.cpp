@@ -76,7 +76,7 @@ class IntegerLinear {
     plan.weights = weights_.as(pd.weights_desc());
     plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
     if (bias_.defined()) plan.args[DNNL_ARG_BIAS] = memory(bias, dnnl_engine(), bias_.data_ptr());
-    plan.bind(pd, {}, ResidualForm::Separate);
+    plan.bind(pd);
     return plan;
   }
 
@@ -228,7 +228,7 @@ class IntegerBatched {
     plan.src = placeholder(pd.src_desc());
     plan.weights = placeholder(pd.weights_desc());
     plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
-    plan.bind(pd, {}, ResidualForm::Separate);
+    plan.bind(pd);
     return plan;
   }
 

@@ -219,20 +219,20 @@ std::int64_t effort(const PackedColumns& columns, std::int64_t rows) {
   return rows * columns.columns() * (form.runs * form.padded() + kFinishing);
 }
 
-bool is_known(const Fusion& fusion) {
-  const std::string& name = fusion.activation;
+bool is_known(const FusedActivation& activation) {
+  const std::string& name = activation.name;
   return name.empty() || name == "relu" || name == "clip" || name == "leaky_relu";
 }
 
-void set_activation(Finish& finish, const Fusion& fusion) {
+void set_activation(Finish& finish, const FusedActivation& activation) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  finish.least = fusion.activation == "relu" ? 0.0F : -kInfinity;
+  finish.least = activation.name == "relu" ? 0.0F : -kInfinity;
   finish.most = kInfinity;
-  if (fusion.activation == "clip") {
-    finish.least = fusion.alpha;
-    finish.most = fusion.beta;
+  if (activation.name == "clip") {
+    finish.least = activation.alpha;
+    finish.most = activation.beta;
   }
-  if (fusion.activation == "leaky_relu") finish.slope = fusion.alpha;
+  if (activation.name == "leaky_relu") finish.slope = activation.alpha;
 }
 
 }  // namespace
@@ -326,17 +326,17 @@ std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerT
   const auto channels = static_cast<std::int64_t>(weights.sums.size());
   const std::int64_t depth = channels == 0 ? 0 : weights.data.numel() / channels;
   if (!can_sum_tiles() || weights.zero != 0 || depth == 0 || depth > kMaxDepth ||
-      !is_known(tail.fusion)) {
+      !is_known(tail.activation)) {
     return std::nullopt;
   }
   LayerNumbers numbers;
   Finish& finish = numbers.finish;
   finish.real = !tail.out;
   const float step = tail.out ? tail.out->scale : 1.0F;
-  set_activation(finish, tail.fusion);
+  set_activation(finish, tail.activation);
   if (tail.out) {
-    finish.out = BytePattern(clamped_store(*tail.out, tail.fusion.activation, tail.fusion.alpha,
-                                           tail.fusion.beta));
+    finish.out = BytePattern(clamped_store(*tail.out, tail.activation.name, tail.activation.alpha,
+                                           tail.activation.beta));
   }
   const at::Tensor wide = bias.defined()
                               ? bias.to(at::kDouble).reshape(-1).expand({channels}).contiguous()

@@ -16,25 +16,25 @@ namespace {
 using dnnl::algorithm;
 
 /// Whether saturation alone clips as the activation does.
-bool saturates_alike(const Fusion& fusion, const ByteGrid& out) {
-  if (fusion.activation == "relu") return out.zero == out.least();
-  if (fusion.activation != "clip") return false;
+bool saturates_alike(const FusedActivation& activation, const ByteGrid& out) {
+  if (activation.name == "relu") return out.zero == out.least();
+  if (activation.name != "clip") return false;
   const auto steps = [&](float bound) { return std::nearbyint(bound / out.scale); };
-  return steps(fusion.alpha) + static_cast<float>(out.zero) <= static_cast<float>(out.least()) &&
-         steps(fusion.beta) + static_cast<float>(out.zero) >= static_cast<float>(out.greatest());
+  return steps(activation.alpha) + static_cast<float>(out.zero) <= static_cast<float>(out.least()) &&
+         steps(activation.beta) + static_cast<float>(out.zero) >= static_cast<float>(out.greatest());
 }
 
 /// The activation in steps of the result, where that is a matter of its parameters.
-bool append_in_steps(dnnl::post_ops& ops, const Fusion& fusion, float step) {
-  if (fusion.activation == "relu") {
+bool append_in_steps(dnnl::post_ops& ops, const FusedActivation& activation, float step) {
+  if (activation.name == "relu") {
     ops.append_eltwise(1.0F, algorithm::eltwise_relu, 0.0F, 0.0F);
-  } else if (fusion.activation == "leaky_relu") {
-    ops.append_eltwise(1.0F, algorithm::eltwise_relu, fusion.alpha, 0.0F);
-  } else if (fusion.activation == "clip") {
-    ops.append_eltwise(1.0F, algorithm::eltwise_clip, fusion.alpha / step, fusion.beta / step);
-  } else if (fusion.activation == "hard_sigmoid") {
+  } else if (activation.name == "leaky_relu") {
+    ops.append_eltwise(1.0F, algorithm::eltwise_relu, activation.alpha, 0.0F);
+  } else if (activation.name == "clip") {
+    ops.append_eltwise(1.0F, algorithm::eltwise_clip, activation.alpha / step, activation.beta / step);
+  } else if (activation.name == "hard_sigmoid") {
     // With one linear operation only: oneDNN's kernels give a second one the first one's numbers.
-    ops.append_eltwise(1.0F, algorithm::eltwise_linear, fusion.alpha, fusion.beta / step);
+    ops.append_eltwise(1.0F, algorithm::eltwise_linear, activation.alpha, activation.beta / step);
     ops.append_eltwise(1.0F, algorithm::eltwise_clip, 0.0F, 1.0F / step);
   } else {
     return false;
@@ -61,10 +61,10 @@ std::vector<std::int64_t> channel_sums(const at::Tensor& weights, std::int64_t a
   return sums;
 }
 
-bool works_in_steps(const Fusion& fusion) {
-  return fusion.activation.empty() || fusion.activation == "relu" ||
-         fusion.activation == "leaky_relu" || fusion.activation == "clip" ||
-         fusion.activation == "hard_sigmoid";
+bool works_in_steps(const FusedActivation& activation) {
+  return activation.name.empty() || activation.name == "relu" ||
+         activation.name == "leaky_relu" || activation.name == "clip" ||
+         activation.name == "hard_sigmoid";
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& s
                 : to == DType::BFloat16 ? at::kBFloat16
                                         : at::kFloat;
   }
-  tail.fusion = Fusion::activation_of(context.node);
+  tail.activation = FusedActivation::of(context.node);
   const at::Tensor wide = context.take_constant(LayerNode::kWScale).to(at::kFloat).contiguous();
   for (std::int64_t i = 0; i < wide.numel(); ++i) {
     tail.sum_scales.push_back(wide.data_ptr<float>()[i] * source.scale);
@@ -95,7 +95,7 @@ dnnl::memory::data_type dnnl_type(const IntegerTail& tail, TailForm form) {
 }
 
 at::Tensor close_tail(const IntegerTail& tail, at::Tensor real) {
-  real = apply(tail.fusion, std::move(real), {});
+  real = apply(tail.activation, std::move(real));
   if (!tail.out) return real;
   const at::Tensor zero = at::scalar_tensor(tail.out->zero, at::kInt);
   return to_grid(at::round(real / tail.out->scale), zero, tail.out->type);
@@ -109,16 +109,16 @@ dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailF
     return attributes;
   }
   const float step = tail.out ? tail.out->scale : 1.0F;
-  const bool in_steps = works_in_steps(tail.fusion);
+  const bool in_steps = works_in_steps(tail.activation);
   std::vector<float> scales = tail.sum_scales;
   if (in_steps) {
     for (float& each : scales) each /= step;
   }
   attributes.set_output_scales(scales.size() == 1 ? 0 : 1 << axis, scales);
   dnnl::post_ops ops;
-  const bool saturates = tail.out && saturates_alike(tail.fusion, *tail.out);
-  if (!tail.fusion.activation.empty() && !saturates && !append_in_steps(ops, tail.fusion, step)) {
-    append_activation(ops, tail.fusion);
+  const bool saturates = tail.out && saturates_alike(tail.activation, *tail.out);
+  if (!tail.activation.name.empty() && !saturates && !append_in_steps(ops, tail.activation, step)) {
+    append_activation(ops, tail.activation);
     if (tail.out) ops.append_eltwise(1.0F, algorithm::eltwise_linear, 1.0F / step, 0.0F);
   }
   if (tail.out && tail.out->zero != 0) {

@@ -12,7 +12,7 @@ struct IntegerTail {
   std::vector<float> sum_scales;     ///< one, or one a channel: what a step of a sum stands for
   std::optional<ByteGrid> out;       ///< nothing: the result is real numbers
   at::ScalarType real = at::kFloat;  ///< their type
-  Fusion fusion;                     ///< its activation
+  FusedActivation activation;                     ///< its activation
 
   at::ScalarType type() const { return out ? out->type : at::kFloat; }
 };

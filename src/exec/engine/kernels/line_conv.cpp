@@ -16,8 +16,8 @@ constexpr std::int64_t kMaxOutputs = 32;
 constexpr std::int64_t kGrain = 1 << 14;  // multiplications of registers
 
 /// What lines do to their sums themselves.
-bool is_cut(const Fusion& fusion) {
-  return fusion.activation.empty() || fusion.activation == "relu" || fusion.activation == "clip";
+bool is_cut(const FusedActivation& activation) {
+  return activation.name.empty() || activation.name == "relu" || activation.name == "clip";
 }
 
 bool fits(const at::Tensor& bias, std::int64_t columns) {
@@ -26,12 +26,12 @@ bool fits(const at::Tensor& bias, std::int64_t columns) {
 
 }  // namespace
 
-LineWeights::LineWeights(const Fusion& fusion, const at::Tensor& weight, const at::Tensor& bias)
+LineWeights::LineWeights(const FusedActivation& activation, const at::Tensor& weight, const at::Tensor& bias)
     : columns(weight.size(1)) {
-  if (fusion.activation == "relu") least = 0;
-  if (fusion.activation == "clip") {
-    least = fusion.alpha;
-    most = fusion.beta;
+  if (activation.name == "relu") least = 0;
+  if (activation.name == "clip") {
+    least = activation.alpha;
+    most = activation.beta;
   }
   const std::int64_t padded = (columns + kLineLanes - 1) / kLineLanes * kLineLanes;
   rows.assign(static_cast<std::size_t>(weight.size(0) * padded), 0.0F);
@@ -49,15 +49,15 @@ LineProduct LineWeights::product() const {
   return {.start = start.data(), .least = least, .most = most, .columns = columns};
 }
 
-std::optional<LineConv> LineConv::make(const ConvAttributes& attributes, const Fusion& fusion,
+std::optional<LineConv> LineConv::make(const ConvAttributes& attributes, const FusedActivation& activation,
                                        const at::Tensor& weight, const at::Tensor& bias) {
-  if (!can_multiply_lines() || attributes.rank != 2 || attributes.groups != 1 || !is_cut(fusion) ||
-      fusion.residual != Residual::None || weight.size(1) > kMaxChannels ||
+  if (!can_multiply_lines() || attributes.rank != 2 || attributes.groups != 1 || !is_cut(activation) ||
+      weight.size(1) > kMaxChannels ||
       weight[0].numel() > kMaxTaps || weight.size(0) > kMaxOutputs || !fits(bias, weight.size(0))) {
     return std::nullopt;
   }
   return LineConv(attributes.window, weight.sizes().vec(),
-                  LineWeights(fusion, weight.reshape({weight.size(0), -1}).t(), bias));
+                  LineWeights(activation, weight.reshape({weight.size(0), -1}).t(), bias));
 }
 
 /// The lines of one call. All sizes are read once: tensors answer slowly.

@@ -13,7 +13,7 @@ namespace quench::exec {
 /// Weights by tap, in whole registers of columns, and what becomes of the sums.
 struct LineWeights {
   /// `weight` is [taps, columns]; `bias` is undefined or has a number for each column.
-  LineWeights(const Fusion& fusion, const at::Tensor& weight, const at::Tensor& bias);
+  LineWeights(const FusedActivation& activation, const at::Tensor& weight, const at::Tensor& bias);
 
   const float* row(std::int64_t tap) const { return rows.data() + tap * std::ssize(start); }
   /// The part of a product that lies here.
@@ -29,7 +29,7 @@ struct LineWeights {
 class LineConv {
  public:
   /// `weight` is [O, I, H, W]. Nothing where oneDNN does better.
-  static std::optional<LineConv> make(const ConvAttributes& attributes, const Fusion& fusion,
+  static std::optional<LineConv> make(const ConvAttributes& attributes, const FusedActivation& activation,
                                       const at::Tensor& weight, const at::Tensor& bias);
 
   /// `src` is [N, C, H, W] in any strides; `dst` lies in NHWC order.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution on NHWC memory, with bias, residual and activation in one primitive.
+// Convolution on NHWC memory, with bias and activation in one primitive.
 #include "exec/engine/kernels/conv.h"
 
 #include "exec/engine/kernels/line_conv.h"
@@ -29,8 +29,11 @@ memory::desc weight_desc(const at::Tensor& weight, std::int64_t groups) {
 
 class FastConv {
  public:
-  FastConv(ConvAttributes attributes, Fusion fusion, const at::Tensor& weight, at::Tensor bias)
-      : attributes_(std::move(attributes)), fusion_(std::move(fusion)), bias_(std::move(bias)) {
+  FastConv(ConvAttributes attributes, FusedActivation activation, const at::Tensor& weight,
+           at::Tensor bias)
+      : attributes_(std::move(attributes)),
+        activation_(std::move(activation)),
+        bias_(std::move(bias)) {
     const at::Tensor plain = to_2d(weight.to(at::kFloat)).contiguous();
     weight_shape_ = plain.sizes().vec();
     weights_ = PackedWeights(plain, weight_desc(plain, attributes_.groups));
@@ -40,7 +43,7 @@ class FastConv {
 
   /// Takes lines where they are faster; then `share` is all that it needs. The input is float32.
   bool take_lines(const at::Tensor& weight) {
-    lines_ = LineConv::make(attributes_, fusion_, weight.to(at::kFloat), bias_);
+    lines_ = LineConv::make(attributes_, activation_, weight.to(at::kFloat), bias_);
     return lines_.has_value();
   }
 
@@ -49,21 +52,14 @@ class FastConv {
     const at::Tensor src = lines_ ? given : to_2d(given).contiguous(kNhwc);
     check(src);
     const Ints shape = convolved_shape(attributes_.window, src.sizes(), weight_shape_);
-    if (!lines_ && fusion_.residual != Residual::None && pads_exceed_width(src)) {
-      call.set(0, unfused(call, given, src, shape));
-      return;
-    }
-    ResidualForm form = ResidualForm::Separate;
-    at::Tensor dst;
-    if (given.dim() == 4) {
-      dst = destination(call, fusion_, kNhwc, shape, form);
-    } else {
-      dst = at::empty(shape, at::TensorOptions(at::kFloat).memory_format(kNhwc));
-    }
+    const at::Tensor dst = at::empty(shape, at::TensorOptions(at::kFloat).memory_format(kNhwc));
     if (lines_) {
       (*lines_)(src, dst);
     } else if (dst.numel() != 0) {
-      execute(call, src, dst, form, fusion_);
+      Plan& plan = plans_.get(src.sizes(), [&] { return make_plan(src, shape); });
+      point(plan.src, src);
+      point(plan.dst, dst);
+      plan.execute();
     }
     call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
   }
@@ -95,23 +91,7 @@ class FastConv {
     return attributes_.window.pads_for(src.sizes().slice(2), {weight_shape_[2], weight_shape_[3]});
   }
 
-  void execute(Call& call, const at::Tensor& src, const at::Tensor& dst, ResidualForm form,
-               const Fusion& fusion) {
-    Ints key = src.sizes().vec();
-    key.push_back(form == ResidualForm::InDestination ? 1 : 0);
-    Plan& plan = plans_.get(key, [&] { return make_plan(src, dst.sizes().vec(), form, fusion); });
-    point(plan.src, src);
-    point(plan.dst, dst);
-    at::Tensor residual;
-    if (plan.residual) {
-      residual = to_2d(call.in(FloatLayerNode::kResidual)).contiguous(kNhwc);
-      point(plan.residual, residual);
-    }
-    plan.execute();
-  }
-
-  Plan make_plan(const at::Tensor& src, const Ints& dst_shape, ResidualForm form,
-                 const Fusion& fusion) {
+  Plan make_plan(const at::Tensor& src, const Ints& dst_shape) {
     const Window& window = attributes_.window;
     const Ints pad = pads(src);
     const memory::desc src_desc(src.sizes().vec(), kF32, memory::format_tag::nhwc);
@@ -130,8 +110,7 @@ class FastConv {
         bias_desc, dst_desc, window.strides, dilates, {pad[0], pad[1]}, {pad[2], pad[3]});
     const ThreadScope threads(2 * dst_shape[0] * dst_shape[1] * dst_shape[2] * dst_shape[3] *
                               weight_shape_[1] * weight_shape_[2] * weight_shape_[3]);
-    dnnl::convolution_forward::primitive_desc pd(desc, attributes_for(fusion, form, dst_desc),
-                                                 dnnl_engine());
+    dnnl::convolution_forward::primitive_desc pd(desc, attributes_for(activation_), dnnl_engine());
     Plan plan;
     plan.primitive = make_primitive<dnnl::convolution_forward>(pd);
     plan.src = placeholder(pd.src_desc());
@@ -140,12 +119,12 @@ class FastConv {
     if (bias_.defined()) {
       plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias_.data_ptr());
     }
-    plan.bind(pd, fusion, form);
+    plan.bind(pd);
     return plan;
   }
 
   ConvAttributes attributes_;
-  Fusion fusion_;
+  FusedActivation activation_;
   Ints weight_shape_;
   PackedWeights weights_;
   at::Tensor bias_;
@@ -175,7 +154,7 @@ std::optional<Kernel> make_fast_conv(const OpContext& context) {
   if (!shape_fits)
     return Kernel(refuse("its weights of shape {} do not fit its attributes",
                          to_string(weight.sizes().vec())));
-  auto conv = std::make_shared<FastConv>(*attributes, Fusion::of(context.node), weight,
+  auto conv = std::make_shared<FastConv>(*attributes, FusedActivation::of(context.node), weight,
                                          context.take_constant(FloatLayerNode::kBias));
   Kernel kernel([conv](Call& call) { (*conv)(call); });
   const bool by_lines = context.among_bytes &&

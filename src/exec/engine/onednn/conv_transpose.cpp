@@ -17,10 +17,10 @@ constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
 class FastConvTranspose {
  public:
   /// `weight` is [I, O, H, W], as ONNX has it.
-  FastConvTranspose(ConvAttributes attributes, Fusion fusion, Ints extra, const at::Tensor& weight,
+  FastConvTranspose(ConvAttributes attributes, FusedActivation activation, Ints extra, const at::Tensor& weight,
                     const at::Tensor& bias)
       : attributes_(std::move(attributes)),
-        fusion_(std::move(fusion)),
+        activation_(std::move(activation)),
         extra_(std::move(extra)),
         bias_(bias.defined() ? bias.to(at::kFloat).contiguous() : bias) {
     const at::Tensor plain = weight.to(at::kFloat).contiguous().transpose(0, 1);
@@ -63,7 +63,7 @@ class FastConvTranspose {
         bias_desc, dst_desc, window.strides, dilates, {window.pads[0], window.pads[1]},
         {window.pads[2] - extra_[0], window.pads[3] - extra_[1]});
     dnnl::deconvolution_forward::primitive_desc pd(
-        desc, attributes_for(fusion_, ResidualForm::Separate, dst_desc), dnnl_engine());
+        desc, attributes_for(activation_), dnnl_engine());
     Plan plan;
     plan.primitive = make_primitive<dnnl::deconvolution_forward>(pd);
     plan.src = placeholder(pd.src_desc());
@@ -72,12 +72,12 @@ class FastConvTranspose {
     if (bias_.defined()) {
       plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias_.data_ptr());
     }
-    plan.bind(pd, fusion_, ResidualForm::Separate);
+    plan.bind(pd);
     return plan;
   }
 
   ConvAttributes attributes_;
-  Fusion fusion_;
+  FusedActivation activation_;
   Ints extra_;
   Ints weight_shape_;
   PackedWeights weights_;
@@ -89,12 +89,12 @@ class FastConvTranspose {
 /// own form took 4 to 10 times as long (2x2 kernels, 24 to 96 channels).
 class TiledConvTranspose {
  public:
-  TiledConvTranspose(Fusion fusion, const at::Tensor& weight, const at::Tensor& bias)
+  TiledConvTranspose(FusedActivation activation, const at::Tensor& weight, const at::Tensor& bias)
       : out_(weight.size(1)), height_(weight.size(2)), width_(weight.size(3)) {
     const at::Tensor taps = weight.to(at::kFloat).permute({0, 2, 3, 1});
     const at::Tensor tiled = bias.defined() ? bias.to(at::kFloat).repeat({height_ * width_}) : bias;
     linear_ =
-        std::make_unique<FastLinear>(taps.reshape({weight.size(0), -1}), tiled, std::move(fusion));
+        std::make_unique<FastLinear>(taps.reshape({weight.size(0), -1}), tiled, std::move(activation));
   }
 
   void operator()(Call& call) {
@@ -107,7 +107,7 @@ class TiledConvTranspose {
     const std::int64_t columns = src.size(3);
     const Ints tiles = {src.size(0), rows, columns, height_, width_, out_};
     const at::Tensor products = at::empty(tiles, at::TensorOptions(at::kFloat));
-    linear_->multiply(src, products, {}, ResidualForm::Separate);
+    linear_->multiply(src, products);
     const at::Tensor dst = at::empty({src.size(0), out_, rows * height_, columns * width_},
                                      at::TensorOptions(at::kFloat).memory_format(kNhwc));
     spread(products, dst);
@@ -171,18 +171,18 @@ std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
                     weight.dim() == 4 && weight.numel() > 0 && weight.scalar_type() == at::kFloat &&
                     (!context.has_input(FloatLayerNode::kBias) ||
                      context.constant(FloatLayerNode::kBias).defined());
-  if (!fits || node.input(FloatLayerNode::kResidual) != kNoValue) return std::nullopt;
+  if (!fits) return std::nullopt;
   const bool grows = std::ranges::any_of(attributes->window.pads, [](auto pad) { return pad < 0; });
   if (grows) return std::nullopt;
   Ints extra = node.get_ints("output_padding");
   extra.resize(2, 0);
   if (is_tiled(attributes->window, extra, weight)) {
     context.take_constant(FloatLayerNode::kW);
-    auto tiled = std::make_shared<TiledConvTranspose>(Fusion::of(node), weight,
+    auto tiled = std::make_shared<TiledConvTranspose>(FusedActivation::of(node), weight,
                                                       context.take_constant(FloatLayerNode::kBias));
     return Kernel([tiled](Call& call) { (*tiled)(call); });
   }
-  auto kernel = std::make_shared<FastConvTranspose>(*attributes, Fusion::of(node), extra,
+  auto kernel = std::make_shared<FastConvTranspose>(*attributes, FusedActivation::of(node), extra,
                                                     context.take_constant(FloatLayerNode::kW),
                                                     context.take_constant(FloatLayerNode::kBias));
   return Kernel([kernel](Call& call) { (*kernel)(call); });

@@ -17,22 +17,17 @@ struct Plan {
   dnnl::memory src;
   dnnl::memory weights;
   dnnl::memory dst;
-  dnnl::memory residual;
   dnnl::memory scratch;
   std::vector<std::int64_t> dst_shape;
   bool open = false;  ///< the primitive leaves the tail of its layer to the caller
 
-  /// Adds destination, residual and scratchpad from the primitive's description.
+  /// Adds destination and scratchpad from the primitive's description.
   template <typename PrimitiveDesc>
-  void bind(const PrimitiveDesc& pd, const Fusion& fusion, ResidualForm form) {
+  void bind(const PrimitiveDesc& pd) {
     dst = placeholder(pd.dst_desc());
     args[DNNL_ARG_DST] = dst;
     scratch = placeholder(pd.scratchpad_desc());
     args[DNNL_ARG_SCRATCHPAD] = scratch;
-    if (fusion.residual != Residual::None && form == ResidualForm::Separate) {
-      residual = placeholder(pd.dst_desc());
-      args[residual_argument(fusion)] = residual;
-    }
   }
   void execute() {
     scratch.set_data_handle(dnnl_scratch(scratch.get_desc().get_size()));
@@ -89,9 +84,5 @@ class PackedWeights {
   dnnl::memory::desc desc_;
   dnnl::memory packed_;
 };
-
-/// The destination of a fused product: the residual's own memory when nobody reads it again.
-at::Tensor destination(Call& call, const Fusion& fusion, at::MemoryFormat format,
-                       at::IntArrayRef shape, ResidualForm& form);
 
 }  // namespace quench::exec

@@ -52,12 +52,12 @@ class FastPool {
                                            {pads[0], pads[1]}, {pads[2], pads[3]});
     const ThreadScope threads(4 * src.numel());
     const dnnl::pooling_forward::primitive_desc pd(
-        desc, attributes_for({}, ResidualForm::Separate, dst_desc), dnnl_engine());
+        desc, attributes_for(), dnnl_engine());
     Plan plan;
     plan.primitive = dnnl::pooling_forward(pd);
     plan.src = placeholder(pd.src_desc());
     plan.args = {{DNNL_ARG_SRC, plan.src}};
-    plan.bind(pd, {}, ResidualForm::Separate);
+    plan.bind(pd);
     return plan;
   }
 
