@@ -259,7 +259,7 @@ TEST_P(IntegerKernels, EqualTheDefinition) {
   comparison.finish(GetParam().name);
 }
 
-TEST(IntegerTable, LooksUpWhatStaysReal) {
+TEST(IntegerTable, LooksUpWhatStaysFloat) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     Maker m(seed, DType::Float32);
     const std::string x = m.activation({2, 3, m.pick(1, 40), m.pick(1, 40)});

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "contract/fast_kernels/problem.h"
-#include "exec/engine/kernels/line_product.h"
+#include "exec/engine/kernels/row_product.h"
 #include "exec/engine/kernels/rows.h"
 
 namespace quench::fast::problems {
@@ -64,8 +64,7 @@ Problem extent(Random& random, Size size) {
 Problem softmax(Random& random, Size size) {
   const auto src = random.floats(length(random, size), -4, 4);
   return whole(
-      std::ssize(src),
-      [=](float* dst) { exec::softmax_loop(src.data(), dst, std::ssize(src)); },
+      std::ssize(src), [=](float* dst) { exec::softmax_loop(src.data(), dst, std::ssize(src)); },
       [=] { return softened(Doubles(src.begin(), src.end())); }, 1e-7, 1e-5);
 }
 
@@ -86,14 +85,14 @@ Problem softmax_short_rows(Random& random, Size size) {
       1e-7, 1e-5);
 }
 
-/// Pixels of a line, each reading `taps` floats that follow each other.
-Problem multiply_line(Random& random, Size size) {
+/// Pixels of a row, each reading `taps` floats that follow each other.
+Problem multiply_row(Random& random, Size size) {
   const bool large = size == Size::Large;
   const std::int64_t taps = large ? 27 : random.pick(1, 30);
   const std::int64_t columns = large ? 32 : random.pick(1, 70);
   const std::int64_t pixels = large ? 112 : random.pick(1, 25);
   const std::int64_t step = random.pick(1, 6);
-  const std::int64_t lanes = (columns + exec::kLineLanes - 1) / exec::kLineLanes * exec::kLineLanes;
+  const std::int64_t lanes = (columns + exec::kRowLanes - 1) / exec::kRowLanes * exec::kRowLanes;
   const auto src = random.floats(pixels * step + taps, -1, 1);
   const auto weights = random.floats(taps * lanes, -1, 1);
   const auto start = random.floats(lanes, -1, 1);
@@ -101,18 +100,18 @@ Problem multiply_line(Random& random, Size size) {
   return problem<float>(
       pixels * columns,
       [=](float* dst) {
-        std::vector<exec::LineTap> list;
+        std::vector<exec::RowTap> list;
         for (std::int64_t i = 0; i < taps; ++i) list.push_back({i, weights.data() + i * lanes});
-        exec::multiply_line({.src = src.data(),
-                             .step = step,
-                             .taps = list,
-                             .start = start.data(),
-                             .least = 0,
-                             .most = most,
-                             .dst = dst,
-                             .stride = columns,
-                             .columns = columns,
-                             .pixels = pixels});
+        exec::multiply_row({.src = src.data(),
+                            .step = step,
+                            .taps = list,
+                            .start = start.data(),
+                            .least = 0,
+                            .most = most,
+                            .dst = dst,
+                            .stride = columns,
+                            .columns = columns,
+                            .pixels = pixels});
       },
       [=](std::int64_t i) {
         double sum = at(start, i % columns);

@@ -196,15 +196,15 @@ Problem finish_tile(Random& random, Size size) {
       kRounded);
 }
 
-Problem finish_real(Random& random, Size size) {
+Problem finish_floats(Random& random, Size size) {
   const Sums sums(random, size);
   Finish finish = random_finish(random, sums.width * kTileColumns);
-  finish.real = true;
+  finish.floats = true;
   const bool bounded = random.pick(0, 1) == 1;
   finish.least = bounded ? 0 : -std::numeric_limits<float>::infinity();
   finish.most = bounded ? 6 : std::numeric_limits<float>::infinity();
   return problem<float>(
-      sums.size(), [=](float* dst) { exec::finish_real(finish, sums.tile(dst)); },
+      sums.size(), [=](float* dst) { exec::finish_floats(finish, sums.tile(dst)); },
       [=](std::int64_t i) {
         const double x = sums.scaled(finish, i);
         return bounded ? std::clamp(x, 0.0, 6.0) : x;

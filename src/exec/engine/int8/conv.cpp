@@ -25,7 +25,7 @@ Ints grouped(Ints shape, std::int64_t groups) {
 
 class IntegerConv {
  public:
-  IntegerConv(ConvAttributes attributes, const ByteGrid& source, IntegerTail tail,
+  IntegerConv(ConvAttributes attributes, const ByteParams& source, IntegerTail tail,
               const SignedWeights& weights, const at::Tensor& bias)
       : attributes_(std::move(attributes)), source_(source), tail_(std::move(tail)) {
     const at::Tensor plain = to_2d(weights.data).contiguous();
@@ -57,7 +57,7 @@ class IntegerConv {
       plan.execute();
     }
     if (plan.open) dst = close_tail(tail_, std::move(dst));
-    return tail_.out ? dst : dst.to(tail_.real);
+    return tail_.out ? dst : dst.to(tail_.float_type);
   }
 
  private:
@@ -120,7 +120,7 @@ class IntegerConv {
   }
 
   ConvAttributes attributes_;
-  ByteGrid source_;
+  ByteParams source_;
   IntegerTail tail_;
   Ints shape_;
   IntegerWeights weights_;
@@ -129,8 +129,8 @@ class IntegerConv {
   PlanCache plans_;
 };
 
-Kernel make_layer(const ConvAttributes& attributes, const ByteGrid& source, const IntegerTail& tail,
-                  const SignedWeights& weights, const at::Tensor& bias) {
+Kernel make_layer(const ConvAttributes& attributes, const ByteParams& source,
+                  const IntegerTail& tail, const SignedWeights& weights, const at::Tensor& bias) {
   if (auto own = make_integer_depthwise(attributes, source, tail, weights, bias)) return *own;
   if (auto own = make_tiled_conv(attributes, source, tail, weights, bias)) return *own;
   auto conv = std::make_shared<IntegerConv>(attributes, source, tail, weights, bias);
@@ -139,7 +139,7 @@ Kernel make_layer(const ConvAttributes& attributes, const ByteGrid& source, cons
 
 }  // namespace
 
-BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteGrid& source,
+BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteParams& source,
                                  const IntegerTail& tail, const SignedWeights& weights,
                                  const at::Tensor& bias) {
   if (auto own = make_tiled_conv_function(attributes, source, tail, weights, bias)) return own;
@@ -158,8 +158,8 @@ std::optional<Kernel> make_integer_conv(const OpContext& context) {
       weight.size(0) % attributes->groups == 0 &&
       (!context.has_input(LayerNode::kBias) || context.constant(LayerNode::kBias).defined());
   if (!fits) return std::nullopt;
-  const auto source =
-      take_grid(context, LayerNode::kXScale, LayerNode::kXZero, context.input_dtype(LayerNode::kX));
+  const auto source = take_params(context, LayerNode::kXScale, LayerNode::kXZero,
+                                  context.input_dtype(LayerNode::kX));
   if (!source) return std::nullopt;
   auto tail = take_tail(context, *source);
   const auto weights = take_weights(context, LayerNode::kW, LayerNode::kWZero, 0);

@@ -19,15 +19,15 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 
 /// What turns the sums into results: nothing for 32-bit integers.
-struct RealTail {
+struct FloatTail {
   at::Tensor scales;  ///< of the weights, N or one
-  at::Tensor bias;    ///< N real numbers, or undefined
+  at::Tensor bias;    ///< N floats, or undefined
 };
 
 /// Rows of bytes times constant bytes.
 class DynamicLinear {
  public:
-  DynamicLinear(const SignedWeights& weights, std::optional<RealTail> tail)
+  DynamicLinear(const SignedWeights& weights, std::optional<FloatTail> tail)
       : sums_(weights.sums), weight_zero_(weights.zero), tail_(std::move(tail)) {
     depth_ = weights.data.size(0);
     width_ = weights.data.size(1);
@@ -41,7 +41,7 @@ class DynamicLinear {
     scales_ = at::ones({width_}, at::kFloat);
   }
 
-  /// Whether our own tiles do the work, which teams share.
+  /// Whether our own tiles do the work, which the thread pool shares.
   bool has_tiles() const noexcept { return columns_.has_value(); }
 
   at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero) {
@@ -66,7 +66,7 @@ class DynamicLinear {
  private:
   void set_finish() {
     const auto lanes = static_cast<std::size_t>(whole_lanes(width_));
-    finish_.real = true;
+    finish_.floats = true;
     finish_.most = std::numeric_limits<float>::infinity();
     finish_.least = -finish_.most;
     finish_.scales.resize(lanes);
@@ -80,19 +80,19 @@ class DynamicLinear {
     }
   }
 
-  void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const ByteGrid& grid) {
-    const auto zero = static_cast<std::int32_t>(grid.flipped_zero());
+  void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const ByteParams& params) {
+    const auto zero = static_cast<std::int32_t>(params.flipped_zero());
     const float* each = tail_->scales.data_ptr<float>();
     const std::size_t step = tail_->scales.numel() == 1 ? 0 : 1;
     for (std::size_t i = 0; i < sums_.size(); ++i) {
       start_[i] = -zero * static_cast<std::int32_t>(sums_[i]);
-      finish_.scales[i] = each[i * step] * grid.scale;
+      finish_.scales[i] = each[i * step] * params.scale;
     }
     const std::int64_t rows = src.numel() / depth_;
     multiply_rows(*columns_, finish_,
                   {.count = rows,
                    .pieces = plain_rows(bytes_of(src), rows, columns_->form()),
-                   .flip = grid.type == at::kChar,
+                   .flip = params.type == at::kChar,
                    .start = start_.data(),
                    .dst = dst.data_ptr()});
   }
@@ -159,7 +159,7 @@ class DynamicLinear {
   std::vector<std::int32_t> start_;
   std::vector<std::int64_t> sums_;
   std::int32_t weight_zero_;
-  std::optional<RealTail> tail_;
+  std::optional<FloatTail> tail_;
   std::int64_t depth_ = 0;
   std::int64_t width_ = 0;
   IntegerWeights weights_;
@@ -168,7 +168,7 @@ class DynamicLinear {
   PlanCache plans_;
 };
 
-float real_number(const at::Tensor& tensor) {
+float float_number(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kFloat && tensor.numel() == 1
              ? *tensor.data_ptr<float>()
              : static_cast<float>(to_double(tensor));
@@ -194,7 +194,7 @@ std::shared_ptr<DynamicLinear> take_linear(const OpContext& context, const Dynam
   if (!fits) return nullptr;
   const auto weights = take_weights(context, at.weight, at.zero, 1);
   if (!weights) return nullptr;
-  RealTail tail;
+  FloatTail tail;
   tail.scales = context.take_constant(at.scale).to(at::kFloat).reshape(-1).contiguous();
   if (context.has_input(at.bias)) {
     tail.bias = context.take_constant(at.bias).to(at::kFloat).reshape(-1).contiguous();
@@ -209,10 +209,10 @@ Kernel exact_to_float() {
     at::Tensor b = call.in(DynamicNode::kB).to(at::kDouble);
     if (call.has(DynamicNode::kAZero)) a = a - call.in(DynamicNode::kAZero).to(at::kDouble);
     if (call.has(DynamicNode::kBZero)) b = b - call.in(DynamicNode::kBZero).to(at::kDouble);
-    at::Tensor real = at::matmul(a, b) * (call.in(DynamicNode::kAScale).to(at::kDouble) *
-                                          call.in(DynamicNode::kBScale).to(at::kDouble));
-    if (call.has(DynamicNode::kBias)) real = real + call.in(DynamicNode::kBias).to(at::kDouble);
-    call.set(0, real.to(at::kFloat));
+    at::Tensor floats = at::matmul(a, b) * (call.in(DynamicNode::kAScale).to(at::kDouble) *
+                                            call.in(DynamicNode::kBScale).to(at::kDouble));
+    if (call.has(DynamicNode::kBias)) floats = floats + call.in(DynamicNode::kBias).to(at::kDouble);
+    call.set(0, floats.to(at::kFloat));
   };
 }
 
@@ -229,7 +229,7 @@ Kernel make_to_float(const OpContext& context) {
         fail(ErrorKind::Unsupported, "the first factor has {} scales; one is supported",
              call.in(DynamicNode::kAScale).numel());
       }
-      call.set(0, (*linear)(call.in(DynamicNode::kA), real_number(call.in(DynamicNode::kAScale)),
+      call.set(0, (*linear)(call.in(DynamicNode::kA), float_number(call.in(DynamicNode::kAScale)),
                             zero_point(call.in(DynamicNode::kAZero))));
     };
     kernel.shares = linear->has_tiles();
@@ -239,7 +239,7 @@ Kernel make_to_float(const OpContext& context) {
   return exact_to_float();
 }
 
-/// Inputs A (real), B, B's scale, B's zero point, bias.
+/// Inputs A (float), B, B's scale, B's zero point, bias.
 Kernel make_dynamic_product(const OpContext& context) {
   auto linear = take_linear(context, {.weight = 1, .zero = 3, .scale = 2, .bias = 4});
   if (!linear) {
@@ -248,7 +248,7 @@ Kernel make_dynamic_product(const OpContext& context) {
   }
   Kernel kernel = [linear](Call& call) {
     const DynamicBytes x = dynamic_quantize(call.in(0));
-    call.set(0, (*linear)(x.bytes, x.grid.scale, x.grid.zero));
+    call.set(0, (*linear)(x.bytes, x.params.scale, x.params.zero));
   };
   kernel.shares = linear->has_tiles();
   return kernel;
@@ -270,12 +270,12 @@ DynamicBytes dynamic_quantize(const at::Tensor& given) {
     high = std::max(high, part.second);
   });
   DynamicBytes result;
-  result.grid.scale = (high - low) / 255.0F;
+  result.params.scale = (high - low) / 255.0F;
   // All zeros: any scale will do, but none may be divided by.
-  if (!(result.grid.scale > 0)) result.grid.scale = 1.0F;
-  const float zero = std::nearbyint(std::clamp(-low / result.grid.scale, 0.0F, 255.0F));
-  result.grid.zero = static_cast<std::int32_t>(zero);
-  result.bytes = quantize_floats(x, result.grid);
+  if (!(result.params.scale > 0)) result.params.scale = 1.0F;
+  const float zero = std::nearbyint(std::clamp(-low / result.params.scale, 0.0F, 255.0F));
+  result.params.zero = static_cast<std::int32_t>(zero);
+  result.bytes = quantize_floats(x, result.params);
   return result;
 }
 

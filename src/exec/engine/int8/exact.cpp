@@ -26,9 +26,9 @@ Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t cha
                    std::int64_t weight_axis) {
   const FusedActivation activation = FusedActivation::of(context.node);
   const auto to = static_cast<DType>(context.node.get_int("to", 1));
-  const at::ScalarType real = to == DType::Float16    ? at::kHalf
-                              : to == DType::BFloat16 ? at::kBFloat16
-                                                      : at::kFloat;
+  const at::ScalarType float_type = to == DType::Float16    ? at::kHalf
+                                    : to == DType::BFloat16 ? at::kBFloat16
+                                                            : at::kFloat;
   return [=](Call& call) {
     const at::Tensor x = shifted(call.in(LayerNode::kX), call.in(LayerNode::kXZero), 0);
     const at::Tensor w = shifted(call.in(LayerNode::kW), call.in(LayerNode::kWZero),
@@ -47,11 +47,11 @@ Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t cha
       result = result + beside(call.in(LayerNode::kBias).to(at::kDouble).reshape(-1), axis, rank);
     }
     result = apply(activation, result);
-    if (!call.has(LayerNode::kOutScale)) return call.set(0, result.to(real));
+    if (!call.has(LayerNode::kOutScale)) return call.set(0, result.to(float_type));
     const at::Tensor zero =
         call.has(LayerNode::kOutZero) ? call.in(LayerNode::kOutZero) : at::zeros({}, at::kByte);
     result = result / beside(call.in(LayerNode::kOutScale).to(at::kDouble), axis, rank);
-    call.set(0, to_grid(at::round(result), beside(zero, axis, rank), zero.scalar_type()));
+    call.set(0, to_integers(at::round(result), beside(zero, axis, rank), zero.scalar_type()));
   };
 }
 

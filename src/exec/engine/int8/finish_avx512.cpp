@@ -39,7 +39,7 @@ QUENCH_AVX512 void to_bytes(const Finish& finish, const FinishedTile& tile) {
 }  // namespace
 
 void finish_tile(const Finish& finish, const FinishedTile& tile) {
-  if (finish.real) return finish_real(finish, tile);
+  if (finish.floats) return finish_floats(finish, tile);
   switch (tile.width) {
     case 1:
       return to_bytes<1>(finish, tile);

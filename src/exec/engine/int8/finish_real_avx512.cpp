@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes real numbers of the sums of a tile with AVX-512.
+// Dequantises the sums of a tile with AVX-512.
 #include "base/cpu.h"
 #include "exec/engine/int8/finish.h"
 
@@ -27,7 +27,7 @@ QUENCH_AVX512 inline __m512 bounded(__m512 x, const Finish& finish) {
 
 /// With bounds and a slope behind the scales, or without.
 template <bool kBounds>
-QUENCH_AVX512 void to_real(const Finish& finish, const FinishedTile& tile) {
+QUENCH_AVX512 void to_floats(const Finish& finish, const FinishedTile& tile) {
   for (std::int64_t n = 0; n < tile.width; ++n) {
     const std::int64_t at = kLanes * n;
     const std::int64_t left = tile.columns - at;
@@ -46,15 +46,15 @@ QUENCH_AVX512 void to_real(const Finish& finish, const FinishedTile& tile) {
 
 }  // namespace
 
-void finish_real(const Finish& finish, const FinishedTile& tile) {
+void finish_floats(const Finish& finish, const FinishedTile& tile) {
   const bool bounds =
       finish.slope != 1 || std::isfinite(finish.least) || std::isfinite(finish.most);
-  bounds ? to_real<true>(finish, tile) : to_real<false>(finish, tile);
+  bounds ? to_floats<true>(finish, tile) : to_floats<false>(finish, tile);
 }
 
 }  // namespace quench::exec
 #else
 namespace quench::exec {
-void finish_real(const Finish&, const FinishedTile&) {}
+void finish_floats(const Finish&, const FinishedTile&) {}
 }  // namespace quench::exec
 #endif

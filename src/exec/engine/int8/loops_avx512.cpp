@@ -34,7 +34,7 @@ QUENCH_AVX512 inline __m512 load(__m128i bytes, __m128i flip) {
   return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_xor_si128(bytes, flip)));
 }
 
-/// Rounds half to even, moves, saturates. Far numbers are cut first: the conversion has no room
+/// Rounds half to even, moves, saturates. Far numbers are clamped first: the conversion has no room
 /// for them.
 QUENCH_AVX512 inline __m128i store(__m512 steps, const Store& by) {
   const __m512 far = _mm512_set1_ps(1024.0F);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs weights for tiles, cuts products into tiles and shares them between threads.
+// Packs weights for tiles, splits products into tiles and shares them between threads.
 #include "exec/engine/int8/product.h"
 
 #include <algorithm>
@@ -156,7 +156,7 @@ class Worker {
     const std::int64_t column = kTileColumns * panel.first;
     const std::int64_t stride = columns_.columns();
     const std::int64_t left =
-        tiles.spills && !finish_.real ? kTileColumns * panel.width : stride - column;
+        tiles.spills && !finish_.floats ? kTileColumns * panel.width : stride - column;
     if (finish_.plain()) {
       sum_tiles(tile,
                 {.finish = &finish_,
@@ -169,7 +169,7 @@ class Worker {
       return;
     }
     alignas(64) std::int32_t sums[kMaxTileSums];
-    const std::int64_t size = finish_.real ? sizeof(float) : 1;
+    const std::int64_t size = finish_.floats ? sizeof(float) : 1;
     tile.sums = sums;
     FinishedTile finished{.sums = sums,
                           .width = panel.width,
@@ -271,7 +271,7 @@ void multiply_rows(const PackedColumns& columns, const Finish& finish, const Pro
   constexpr std::int64_t kWorth = 1 << 18;  // for each thread
   const std::int64_t all = effort(columns, rows.count);
   if (all < kWorth / 2) return work({0, rows.count, 0, panels});
-  const std::int64_t threads = sharing_threads();
+  const std::int64_t threads = pool_threads();
   const std::int64_t grain = std::max<std::int64_t>(kWorth * threads / all, 1);
   const bool by_columns = shares_columns(columns, rows.count, threads);
   share(0, threads, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -279,12 +279,12 @@ void multiply_rows(const PackedColumns& columns, const Finish& finish, const Pro
       return std::pair(begin * whole / threads, end * whole / threads);
     };
     if (by_columns) {
-      const auto cut = part(static_cast<std::int64_t>(panels));
-      work({0, rows.count, static_cast<std::size_t>(cut.first),
-            static_cast<std::size_t>(cut.second)});
+      const auto own = part(static_cast<std::int64_t>(panels));
+      work({0, rows.count, static_cast<std::size_t>(own.first),
+            static_cast<std::size_t>(own.second)});
     } else {
-      const auto cut = part(rows.count);
-      work({cut.first, cut.second - cut.first, 0, panels});
+      const auto own = part(rows.count);
+      work({own.first, own.second - own.first, 0, panels});
     }
   });
 }
@@ -320,7 +320,7 @@ PackedColumns pack_matrix(const at::Tensor& weights, bool transposed) {
   return columns;
 }
 
-std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerTail& tail,
+std::optional<LayerNumbers> layer_numbers(const ByteParams& source, const IntegerTail& tail,
                                           const SignedWeights& weights, const at::Tensor& bias) {
   constexpr std::int64_t kMaxDepth = 1 << 15;  // sums stay below 2^30
   const auto channels = static_cast<std::int64_t>(weights.sums.size());
@@ -331,7 +331,7 @@ std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerT
   }
   LayerNumbers numbers;
   Finish& finish = numbers.finish;
-  finish.real = !tail.out;
+  finish.floats = !tail.out;
   const float step = tail.out ? tail.out->scale : 1.0F;
   set_activation(finish, tail.activation);
   if (tail.out) {
@@ -360,7 +360,8 @@ std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerT
     constexpr double kMaxProduct = 255.0 * 128.0;
     const double sum =
         std::abs(static_cast<double>(start)) + kMaxProduct * static_cast<double>(depth);
-    const double most = static_cast<double>(finish.scales[c]) * sum + std::abs(given / step) + 256.0;
+    const double most =
+        static_cast<double>(finish.scales[c]) * sum + std::abs(given / step) + 256.0;
     if (tail.out && !(most < static_cast<double>(kMost))) return std::nullopt;
   }
   finish.bare = finish.plain() && finish.out.bare() &&

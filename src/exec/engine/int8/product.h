@@ -74,7 +74,7 @@ struct LayerNumbers {
   std::vector<std::int32_t> start;
 };
 /// Nothing where this machine or the tail (its activation) wants another kernel.
-std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerTail& tail,
+std::optional<LayerNumbers> layer_numbers(const ByteParams& source, const IntegerTail& tail,
                                           const SignedWeights& weights, const at::Tensor& bias);
 
 /// Sixteen a time.

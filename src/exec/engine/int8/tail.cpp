@@ -16,22 +16,25 @@ namespace {
 using dnnl::algorithm;
 
 /// Whether saturation alone clips as the activation does.
-bool saturates_alike(const FusedActivation& activation, const ByteGrid& out) {
+bool saturates_alike(const FusedActivation& activation, const ByteParams& out) {
   if (activation.name == "relu") return out.zero == out.least();
   if (activation.name != "clip") return false;
   const auto steps = [&](float bound) { return std::nearbyint(bound / out.scale); };
-  return steps(activation.alpha) + static_cast<float>(out.zero) <= static_cast<float>(out.least()) &&
-         steps(activation.beta) + static_cast<float>(out.zero) >= static_cast<float>(out.greatest());
+  return steps(activation.alpha) + static_cast<float>(out.zero) <=
+             static_cast<float>(out.least()) &&
+         steps(activation.beta) + static_cast<float>(out.zero) >=
+             static_cast<float>(out.greatest());
 }
 
-/// The activation in steps of the result, where that is a matter of its parameters.
-bool append_in_steps(dnnl::post_ops& ops, const FusedActivation& activation, float step) {
+/// The activation over the scale of the result, where that is a matter of its parameters.
+bool append_scaled(dnnl::post_ops& ops, const FusedActivation& activation, float step) {
   if (activation.name == "relu") {
     ops.append_eltwise(1.0F, algorithm::eltwise_relu, 0.0F, 0.0F);
   } else if (activation.name == "leaky_relu") {
     ops.append_eltwise(1.0F, algorithm::eltwise_relu, activation.alpha, 0.0F);
   } else if (activation.name == "clip") {
-    ops.append_eltwise(1.0F, algorithm::eltwise_clip, activation.alpha / step, activation.beta / step);
+    ops.append_eltwise(1.0F, algorithm::eltwise_clip, activation.alpha / step,
+                       activation.beta / step);
   } else if (activation.name == "hard_sigmoid") {
     // With one linear operation only: oneDNN's kernels give a second one the first one's numbers.
     ops.append_eltwise(1.0F, algorithm::eltwise_linear, activation.alpha, activation.beta / step);
@@ -61,26 +64,25 @@ std::vector<std::int64_t> channel_sums(const at::Tensor& weights, std::int64_t a
   return sums;
 }
 
-bool works_in_steps(const FusedActivation& activation) {
-  return activation.name.empty() || activation.name == "relu" ||
-         activation.name == "leaky_relu" || activation.name == "clip" ||
-         activation.name == "hard_sigmoid";
+bool works_on_quotients(const FusedActivation& activation) {
+  return activation.name.empty() || activation.name == "relu" || activation.name == "leaky_relu" ||
+         activation.name == "clip" || activation.name == "hard_sigmoid";
 }
 
 }  // namespace
 
-std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source) {
+std::optional<IntegerTail> take_tail(const OpContext& context, const ByteParams& source) {
   IntegerTail tail;
   const at::Tensor scales = context.constant(LayerNode::kWScale);
   if (!scales.defined() || scales.dim() > 1) return std::nullopt;
   if (context.has_input(LayerNode::kOutScale)) {
-    tail.out = take_grid(context, LayerNode::kOutScale, LayerNode::kOutZero);
+    tail.out = take_params(context, LayerNode::kOutScale, LayerNode::kOutZero);
     if (!tail.out) return std::nullopt;
   } else {
     const auto to = static_cast<DType>(context.node.get_int("to", 1));
-    tail.real = to == DType::Float16    ? at::kHalf
-                : to == DType::BFloat16 ? at::kBFloat16
-                                        : at::kFloat;
+    tail.float_type = to == DType::Float16    ? at::kHalf
+                      : to == DType::BFloat16 ? at::kBFloat16
+                                              : at::kFloat;
   }
   tail.activation = FusedActivation::of(context.node);
   const at::Tensor wide = context.take_constant(LayerNode::kWScale).to(at::kFloat).contiguous();
@@ -94,11 +96,11 @@ dnnl::memory::data_type dnnl_type(const IntegerTail& tail, TailForm form) {
   return dnnl_type(form == TailForm::Open ? at::kFloat : tail.type());
 }
 
-at::Tensor close_tail(const IntegerTail& tail, at::Tensor real) {
-  real = apply(tail.activation, std::move(real));
-  if (!tail.out) return real;
+at::Tensor close_tail(const IntegerTail& tail, at::Tensor floats) {
+  floats = apply(tail.activation, std::move(floats));
+  if (!tail.out) return floats;
   const at::Tensor zero = at::scalar_tensor(tail.out->zero, at::kInt);
-  return to_grid(at::round(real / tail.out->scale), zero, tail.out->type);
+  return to_integers(at::round(floats / tail.out->scale), zero, tail.out->type);
 }
 
 dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailForm form) {
@@ -109,15 +111,15 @@ dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailF
     return attributes;
   }
   const float step = tail.out ? tail.out->scale : 1.0F;
-  const bool in_steps = works_in_steps(tail.activation);
+  const bool divided = works_on_quotients(tail.activation);
   std::vector<float> scales = tail.sum_scales;
-  if (in_steps) {
+  if (divided) {
     for (float& each : scales) each /= step;
   }
   attributes.set_output_scales(scales.size() == 1 ? 0 : 1 << axis, scales);
   dnnl::post_ops ops;
   const bool saturates = tail.out && saturates_alike(tail.activation, *tail.out);
-  if (!tail.activation.name.empty() && !saturates && !append_in_steps(ops, tail.activation, step)) {
+  if (!tail.activation.name.empty() && !saturates && !append_scaled(ops, tail.activation, step)) {
     append_activation(ops, tail.activation);
     if (tail.out) ops.append_eltwise(1.0F, algorithm::eltwise_linear, 1.0F / step, 0.0F);
   }

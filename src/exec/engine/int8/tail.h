@@ -2,23 +2,23 @@
 // What an integer layer does after its sums: scales, activation, zero point.
 #pragma once
 
-#include "exec/engine/int8/grid.h"
+#include "exec/engine/int8/byte_params.h"
 #include "exec/engine/onednn/plan.h"
 
 namespace quench::exec {
 
 /// Everything behind the sums of a layer, known when its kernel is made.
 struct IntegerTail {
-  std::vector<float> sum_scales;     ///< one, or one a channel: what a step of a sum stands for
-  std::optional<ByteGrid> out;       ///< nothing: the result is real numbers
-  at::ScalarType real = at::kFloat;  ///< their type
-  FusedActivation activation;                     ///< its activation
+  std::vector<float> sum_scales;           ///< of the sums: per tensor or per channel
+  std::optional<ByteParams> out;           ///< nothing: the result is float
+  at::ScalarType float_type = at::kFloat;  ///< their type
+  FusedActivation activation;              ///< its activation
 
   at::ScalarType type() const { return out ? out->type : at::kFloat; }
 };
 
 /// The tail of a LayerNode; nothing when a scale is not a constant. Takes the constants.
-std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source);
+std::optional<IntegerTail> take_tail(const OpContext& context, const ByteParams& source);
 /// How much of a tail a primitive does. ONNX rounds before it adds the zero point. The sum of both
 /// has fewer bits to round by, and one result in 100,000 comes out a step off; but oneDNN cannot
 /// round first in every convolution, and some of its kernels take no Sigmoid, Swish or Gelu.
@@ -32,7 +32,7 @@ dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailF
 /// The type of a primitive's results.
 dnnl::memory::data_type dnnl_type(const IntegerTail& tail, TailForm form);
 /// What an open plan leaves to do.
-at::Tensor close_tail(const IntegerTail& tail, at::Tensor real);
+at::Tensor close_tail(const IntegerTail& tail, at::Tensor floats);
 
 /// The plan of the first form that oneDNN has.
 template <typename Make>
@@ -74,8 +74,8 @@ struct SignedWeights {
 std::optional<SignedWeights> take_weights(const OpContext& context, std::size_t weight,
                                           std::size_t zero, std::int64_t axis);
 
-/// The bias in steps of the sums, less what the source's zero point adds to each: 32-bit integers
-/// where the node's bias is, else floats. Undefined when there is nothing to add.
+/// The bias over the scale of the sums, less what the source's zero point adds to each: 32-bit
+/// integers where the node's bias is, else floats. Undefined when there is nothing to add.
 at::Tensor sums_bias(const at::Tensor& bias, const std::vector<float>& sum_scales,
                      const std::vector<std::int64_t>& weight_sums, std::int64_t source_zero);
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "exec/engine/kernels/common.h"
-#include "exec/engine/team.h"
+#include "exec/engine/parallel.h"
 
 namespace quench::exec {
 namespace {

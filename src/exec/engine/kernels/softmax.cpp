@@ -2,7 +2,7 @@
 // Softmax over the last axis by our own loops.
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/kernels/rows.h"
-#include "exec/engine/team.h"
+#include "exec/engine/parallel.h"
 
 namespace quench::exec {
 

@@ -5,7 +5,7 @@
 #include "exec/engine/kernels/conv.h"
 #include "exec/engine/onednn/fast.h"
 #include "exec/engine/onednn/linear.h"
-#include "exec/engine/team.h"
+#include "exec/engine/parallel.h"
 
 namespace quench::exec {
 namespace {
@@ -17,8 +17,8 @@ constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
 class FastConvTranspose {
  public:
   /// `weight` is [I, O, H, W], as ONNX has it.
-  FastConvTranspose(ConvAttributes attributes, FusedActivation activation, Ints extra, const at::Tensor& weight,
-                    const at::Tensor& bias)
+  FastConvTranspose(ConvAttributes attributes, FusedActivation activation, Ints extra,
+                    const at::Tensor& weight, const at::Tensor& bias)
       : attributes_(std::move(attributes)),
         activation_(std::move(activation)),
         extra_(std::move(extra)),
@@ -62,8 +62,8 @@ class FastConvTranspose {
         dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, src_desc, any,
         bias_desc, dst_desc, window.strides, dilates, {window.pads[0], window.pads[1]},
         {window.pads[2] - extra_[0], window.pads[3] - extra_[1]});
-    dnnl::deconvolution_forward::primitive_desc pd(
-        desc, attributes_for(activation_), dnnl_engine());
+    dnnl::deconvolution_forward::primitive_desc pd(desc, attributes_for(activation_),
+                                                   dnnl_engine());
     Plan plan;
     plan.primitive = make_primitive<dnnl::deconvolution_forward>(pd);
     plan.src = placeholder(pd.src_desc());
@@ -93,8 +93,8 @@ class TiledConvTranspose {
       : out_(weight.size(1)), height_(weight.size(2)), width_(weight.size(3)) {
     const at::Tensor taps = weight.to(at::kFloat).permute({0, 2, 3, 1});
     const at::Tensor tiled = bias.defined() ? bias.to(at::kFloat).repeat({height_ * width_}) : bias;
-    linear_ =
-        std::make_unique<FastLinear>(taps.reshape({weight.size(0), -1}), tiled, std::move(activation));
+    linear_ = std::make_unique<FastLinear>(taps.reshape({weight.size(0), -1}), tiled,
+                                           std::move(activation));
   }
 
   void operator()(Call& call) {
@@ -115,7 +115,7 @@ class TiledConvTranspose {
   }
 
  private:
-  /// The tiles of a line of pixels become `height_` lines.
+  /// The tiles of a row of pixels become `height_` rows.
   void spread(const at::Tensor& products, const at::Tensor& dst) const {
     const std::int64_t columns = products.size(2);
     const std::int64_t run = width_ * out_;
