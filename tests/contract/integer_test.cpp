@@ -259,25 +259,6 @@ TEST_P(IntegerKernels, EqualTheDefinition) {
   comparison.finish(GetParam().name);
 }
 
-TEST(IntegerTable, LooksUpWhatStaysFloat) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    Maker m(seed, DType::Float32);
-    const std::string x = m.activation({2, 3, m.pick(1, 40), m.pick(1, 40)});
-    const std::string gate = m.apply(seed % 2 == 0 ? "HardSigmoid" : "Tanh", {x});
-    m.output(m.apply("Mul", {x, gate}));
-    std::vector<std::string> ran;
-    SessionOptions options;
-    options.on_step = [&](const StepTime& step) { ran.emplace_back(step.op_type); };
-    Session session(m.model(), options, kContext);
-    Session simulated(m.model(), {.integer = false}, kContext);
-    EXPECT_EQ(session.run(m.feeds()), simulated.run(m.feeds())) << seed;
-    const bool limited = used_isa() < Isa::Vnni;
-    if (!limited) {
-      EXPECT_EQ(ran, std::vector<std::string>{"Table"});
-    }
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Contract, IntegerKernels, ::testing::ValuesIn(kFamilies),
                          [](const auto& row) { return std::string(row.param.name); });
 

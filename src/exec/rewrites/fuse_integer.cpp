@@ -106,10 +106,6 @@ void sweep(Rewriter& rewriter) {
   for (const Rule rule : {integer_layer, integer_dynamic, integer_table, integer_arithmetic}) {
     apply(rule);
   }
-  // From the end, so that each takes as much as it can.
-  for (NodeId id = rewriter.num_nodes() - 1; id >= 0; --id) {
-    if (rewriter.alive(id)) float_table(rewriter, id);
-  }
   remove_unread(rewriter);
 }
 

@@ -16,9 +16,6 @@ bool integer_dynamic(Rewriter& rewriter, NodeId id);
 bool integer_arithmetic(Rewriter& rewriter, NodeId id);
 /// Functions of one value: a table of 256 entries, for each QuantizeLinear `id`.
 bool integer_table(Rewriter& rewriter, NodeId id);
-/// The same for functions whose results stay float: a lookup table of 256 floats, for each last
-/// node `id`.
-bool float_table(Rewriter& rewriter, NodeId id);
 /// Operators that only move elements.
 bool integer_move(Rewriter& rewriter, NodeId id);
 /// Quantises before a moving operator what was quantised after it; `id` is the QuantizeLinear.

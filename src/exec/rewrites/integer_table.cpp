@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one 8-bit value: 256 results, computed once. However many steps lead from one byte
 // tensor to a QuantizeLinear, on however many branches (x times the gate of x), they are one table.
-// What ends in floats is one too, of floats.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -13,9 +12,6 @@ namespace quench::exec::rewrites {
 namespace {
 
 bool is_function(const Node& node) { return ops::is(node, ops::kFunction); }
-
-/// Takes longer than to look its result up.
-bool is_costly(const Node& node) { return is_function(node) && !ops::is(node, ops::kCheap); }
 
 /// Of two operands, element by element.
 bool is_binary(const Node& node) {
@@ -55,21 +51,6 @@ class TableRule {
     if (!best) return false;
     put(*best, *quantise);
     return true;
-  }
-
-  /// A function whose result stays float.
-  bool run_float() {
-    const Node end = rewriter_.node(last_);
-    if (!is_step(end) || end.op_type == "DequantizeLinear" ||
-        rewriter_.graph()[end.outputs[0]].type.dtype != DType::Float32) {
-      return false;
-    }
-    Region region;
-    if (!take(region, last_) || region.sources.size() != 1 || region.channels != 0) return false;
-    const bool costly =
-        std::ranges::any_of(region.nodes, [&](NodeId id) { return is_costly(rewriter_.node(id)); });
-    if (costly) put(region, end);
-    return costly;
   }
 
  private:
@@ -220,11 +201,6 @@ class TableRule {
 bool integer_table(Rewriter& rewriter, NodeId id) {
   TableRule rule(rewriter, id);
   return rule.run();
-}
-
-bool float_table(Rewriter& rewriter, NodeId id) {
-  TableRule rule(rewriter, id);
-  return rule.run_float();
 }
 
 }  // namespace quench::exec::rewrites
