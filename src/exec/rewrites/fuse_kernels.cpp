@@ -7,26 +7,18 @@
 namespace quench::exec::rewrites {
 namespace {
 
-/// A layer that grows by the nodes behind it.
-class Fusion {
+class Fusion : GrowingLayer {
  public:
   Fusion(Rewriter& rewriter, NodeId id, Layer layer)
-      : rewriter_(rewriter), layer_(std::move(layer)), fused_(rewriter.node(id)), place_(id) {}
+      : GrowingLayer(rewriter, id), layer_(std::move(layer)), fused_(rewriter.node(id)) {}
 
   void run() {
     take_bias();
-    take_activation();
+    put_activation(fused_, take_activation());
     if (!dead_.empty()) finish();
   }
 
  private:
-  ValueId result() const { return rewriter_.result(place_); }
-
-  void advance(NodeId next) {
-    dead_.push_back(place_);
-    place_ = next;
-  }
-
   void take_bias() {
     const NodeId next = rewriter_.next(result());
     if (next == kNoNode) return;
@@ -34,15 +26,6 @@ class Fusion {
     if (!step || step->scales()) return;
     for (std::size_t i = 0; i < layer_.shift.size(); ++i) layer_.shift[i] += step->shift[i];
     has_bias_ = true;
-    advance(next);
-  }
-
-  void take_activation() {
-    const NodeId next = rewriter_.next(result());
-    if (next == kNoNode) return;
-    const auto activation = activation_of(rewriter_, rewriter_.node(next));
-    if (!activation || rewriter_.node(next).inputs[0] != result()) return;
-    put_activation(fused_, *activation);
     advance(next);
   }
 
@@ -80,11 +63,8 @@ class Fusion {
     rewriter_.replace(place_, std::move(fused_), dead_);
   }
 
-  Rewriter& rewriter_;
   Layer layer_;
   Node fused_;
-  NodeId place_;  ///< the last node that is part of the layer
-  std::vector<NodeId> dead_;
   bool has_bias_ = false;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of an activation that is quantised as it comes: DynamicQuantizeLinear, MatMulInteger,
 // Cast and Mul become one MatMulIntegerToFloat, with the bias behind it.
+#include "exec/rewrites/activation.h"
 #include "exec/rewrites/integer.h"
 #include "passes/affine.h"
 #include "passes/match.h"
@@ -8,9 +9,9 @@
 namespace quench::exec::rewrites {
 namespace {
 
-class DynamicRule {
+class DynamicRule : GrowingLayer {
  public:
-  DynamicRule(Rewriter& rewriter, NodeId id) : rewriter_(rewriter), first_(id), place_(id) {}
+  DynamicRule(Rewriter& rewriter, NodeId id) : GrowingLayer(rewriter, id) {}
 
   bool run() {
     const Node* product = rewriter_.as(first_, "MatMulInteger");
@@ -32,16 +33,9 @@ class DynamicRule {
   }
 
  private:
-  ValueId result() const { return rewriter_.result(place_); }
-
-  void advance(NodeId next) {
-    dead_.push_back(place_);
-    place_ = next;
-  }
-
   bool takes_cast() {
-    const NodeId next = rewriter_.next(result());
-    const Node* cast = rewriter_.as(next, "Cast");
+    NodeId next = kNoNode;
+    const Node* cast = next_as("Cast", next);
     if (cast == nullptr || cast->get_int("to", 0) != static_cast<std::int64_t>(DType::Float32)) {
       return false;
     }
@@ -58,8 +52,8 @@ class DynamicRule {
   }
 
   bool takes_scales(ValueId dynamic) {
-    const NodeId next = rewriter_.next(result());
-    const Node* mul = rewriter_.as(next, "Mul");
+    NodeId next = kNoNode;
+    const Node* mul = next_as("Mul", next);
     const ValueId factor = mul == nullptr ? kNoValue : other_operand(*mul, result());
     const NodeId maker = rewriter_.maker(factor);
     const Node* scales = rewriter_.as(maker, "Mul");
@@ -72,8 +66,8 @@ class DynamicRule {
   }
 
   void take_bias() {
-    const NodeId next = rewriter_.next(result());
-    const Node* add = rewriter_.as(next, "Add");
+    NodeId next = kNoNode;
+    const Node* add = next_as("Add", next);
     const Tensor* other =
         add == nullptr ? nullptr : rewriter_.constant(other_operand(*add, result()));
     const auto& shape = rewriter_.graph()[result()].type.shape;
@@ -101,13 +95,9 @@ class DynamicRule {
     rewriter_.replace(place_, std::move(fused), dead_);
   }
 
-  Rewriter& rewriter_;
-  NodeId first_;
-  NodeId place_;
   const Tensor* weight_ = nullptr;
   ValueId scale_ = kNoValue;
   std::vector<double> bias_;
-  std::vector<NodeId> dead_;
 };
 
 }  // namespace

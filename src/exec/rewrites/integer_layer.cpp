@@ -20,9 +20,9 @@ bool is_plain(const Node& node) {
 
 bool is_matrix(const Node& node) { return ops::facts(node).weight == ops::WeightKind::Matrix; }
 
-class LayerRule {
+class LayerRule : GrowingLayer {
  public:
-  LayerRule(Rewriter& rewriter, NodeId id) : rewriter_(rewriter), first_(id), place_(id) {}
+  LayerRule(Rewriter& rewriter, NodeId id) : GrowingLayer(rewriter, id) {}
 
   bool run() {
     const Node& node = rewriter_.node(first_);
@@ -34,19 +34,13 @@ class LayerRule {
     const auto w = dequantised(rewriter_, node.inputs[1]);
     if (!x || !w || !read_weight(node, *w) || !read_bias(node, *x, *w)) return false;
     take_added_bias(node);
-    take_activation();
+    activation_ = take_activation();
     finish(name, *x, *w);
     return true;
   }
 
  private:
-  ValueId result() const { return rewriter_.result(place_); }
   const Graph& graph() const { return rewriter_.graph(); }
-
-  void advance(NodeId next) {
-    dead_.push_back(place_);
-    place_ = next;
-  }
 
   /// Counts the output channels; false where the scales do not lie along them.
   bool read_weight(const Node& node, const Quantised& w) {
@@ -141,23 +135,14 @@ class LayerRule {
   /// An Add of a constant behind a MatMul without bias.
   void take_added_bias(const Node& node) {
     if (!is_matrix(node) || channels_ == 0 || bias_ != kNoValue || !added_.empty()) return;
-    const NodeId next = rewriter_.next(result());
-    const Node* add = rewriter_.as(next, "Add");
+    NodeId next = kNoNode;
+    const Node* add = next_as("Add", next);
     const auto& shape = graph()[result()].type.shape;
     if (add == nullptr || !shape || rewriter_.opset() < 7) return;
     const Tensor* other = rewriter_.constant(other_operand(*add, result()));
     const Channels channels{.count = channels_, .last = true, .rank = std::ssize(*shape)};
     const auto numbers = other == nullptr ? std::nullopt : per_channel(*other, channels);
     if (numbers && set_bias(*numbers)) advance(next);
-  }
-
-  void take_activation() {
-    const NodeId next = rewriter_.next(result());
-    if (next == kNoNode) return;
-    const auto activation = activation_of(rewriter_, rewriter_.node(next));
-    if (!activation || rewriter_.node(next).inputs[0] != result()) return;
-    activation_ = *activation;
-    advance(next);
   }
 
   ValueId bias() {
@@ -181,10 +166,6 @@ class LayerRule {
     rewriter_.replace(place_, std::move(fused), dead_);
   }
 
-  Rewriter& rewriter_;
-  NodeId first_;
-  NodeId place_;  ///< the last node that is part of the layer
-  std::vector<NodeId> dead_;
   std::int64_t channels_ = 0;  ///< 0: not known, the weight is no constant matrix
   ValueId bias_ = kNoValue;
   std::vector<float> added_;
