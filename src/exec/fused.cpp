@@ -14,8 +14,7 @@ std::vector<ValueId> trimmed(std::vector<ValueId> inputs) {
 }  // namespace
 
 std::vector<ValueId> LayerNode::inputs() const {
-  return trimmed(
-      {x.value, x.scale, x.zero, w.value, w.scale, w.zero, out.scale, out.zero, bias});
+  return trimmed({x.value, x.scale, x.zero, w.value, w.scale, w.zero, out.scale, out.zero, bias});
 }
 
 std::vector<ValueId> BinaryNode::inputs() const {

@@ -66,15 +66,7 @@ struct UnaryNode {
 
 /// MatMulIntegerToFloat, as ONNX Runtime has it.
 struct DynamicNode {
-  enum Input : std::size_t {
-    kA,
-    kB,
-    kAScale,
-    kBScale,
-    kAZero,
-    kBZero,
-    kBias
-  };
+  enum Input : std::size_t { kA, kB, kAScale, kBScale, kAZero, kBZero, kBias };
   ByteInput a, b;
   ValueId bias = kNoValue;
 

@@ -12,10 +12,6 @@ namespace {
 using dnnl::memory;
 constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
 
-at::Tensor to_2d(const at::Tensor& tensor) {
-  return tensor.dim() == 3 ? tensor.unsqueeze(2) : tensor;
-}
-
 Ints grouped(Ints shape, std::int64_t groups) {
   if (groups == 1) return shape;
   shape[0] /= groups;
@@ -39,16 +35,10 @@ class IntegerConv {
     if (attributes_.rank == 1) pad_to_2d(attributes_.window);
   }
 
-  void operator()(Call& call) {
-    const at::Tensor& given = call.in(LayerNode::kX);
-    const at::Tensor dst = convolve(to_2d(given));
-    call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
-  }
-
   /// Of a 4-D tensor.
-  at::Tensor convolve(const at::Tensor& given) {
+  at::Tensor operator()(const at::Tensor& given) {
     const at::Tensor src = given.contiguous(kNhwc);
-    check(src);
+    check_channels(src, source_, shape_[1] * attributes_.groups);
     Plan& plan = plans_.get(src.sizes(), [&] { return make_plan(src); });
     at::Tensor dst = new_tensor(plan.dst_shape, plan.open ? at::kFloat : tail_.type(), kNhwc);
     if (plan.primitive) {
@@ -61,14 +51,6 @@ class IntegerConv {
   }
 
  private:
-  void check(const at::Tensor& src) const {
-    const std::int64_t channels = shape_[1] * attributes_.groups;
-    if (src.dim() != 4 || src.size(1) != channels || src.scalar_type() != source_.type) {
-      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
-           c10::toString(src.scalar_type()), to_string(src.sizes().vec()), channels);
-    }
-  }
-
   Ints pads(const at::Tensor& src) const {
     return attributes_.window.pads_for(src.sizes().slice(2), {shape_[2], shape_[3]});
   }
@@ -82,7 +64,7 @@ class IntegerConv {
     dnnl::primitive_attr attributes = integer_attributes(tail_, 1, form);
     Plan plan;
     plan.dst_shape = convolved_shape(attributes_.window, src.sizes(), shape_);
-    const Ints& dst_shape = plan.dst_shape;
+    const Ints dst_shape = plan.dst_shape;
     if (std::ranges::find(dst_shape, 0) != dst_shape.end()) return plan;
     const Window& window = attributes_.window;
     const Ints pad = pads(src);
@@ -107,15 +89,10 @@ class IntegerConv {
     const ThreadScope threads(2 * dst_shape[0] * dst_shape[1] * dst_shape[2] * dst_shape[3] *
                               shape_[1] * shape_[2] * shape_[3] / kFasterThanFloat);
     dnnl::convolution_forward::primitive_desc pd(desc, attributes, dnnl_engine());
-    plan.primitive = form == TailForm::Open ? make_primitive<dnnl::convolution_forward>(pd)
-                                            : dnnl::convolution_forward(pd);
-    plan.src = placeholder(pd.src_desc());
-    plan.weights = weights_.as(pd.weights_desc());
-    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
-    if (bias.defined()) {
-      plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias.data_ptr());
-    }
-    plan.bind(pd);
+    plan = plan_of<dnnl::convolution_forward>(pd, form != TailForm::Open);
+    plan.dst_shape = dst_shape;
+    plan.set_weights(weights_.as(pd.weights_desc()));
+    plan.set_bias(bias_desc, bias);
     return plan;
   }
 
@@ -129,22 +106,35 @@ class IntegerConv {
   PlanCache plans_;
 };
 
-Kernel make_layer(const ConvAttributes& attributes, const ByteParams& source,
-                  const IntegerTail& tail, const SignedWeights& weights, const at::Tensor& bias) {
-  if (auto own = make_integer_depthwise(attributes, source, tail, weights, bias)) return *own;
-  if (auto own = make_tiled_conv(attributes, source, tail, weights, bias)) return *own;
+/// A convolution as a kernel, which takes images of one spatial axis too.
+Kernel as_kernel(BytesFunction convolve) {
+  return [convolve = std::move(convolve)](Call& call) {
+    const at::Tensor& given = call.in(LayerNode::kX);
+    const at::Tensor dst = convolve(to_2d(given));
+    call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
+  };
+}
+
+BytesFunction by_onednn(const ConvAttributes& attributes, const ByteParams& source,
+                        const IntegerTail& tail, const SignedWeights& weights,
+                        const at::Tensor& bias) {
   auto conv = std::make_shared<IntegerConv>(attributes, source, tail, weights, bias);
-  return Kernel([conv](Call& call) { (*conv)(call); });
+  return [conv](const at::Tensor& src) { return (*conv)(src); };
 }
 
 }  // namespace
 
+void check_channels(const at::Tensor& src, const ByteParams& source, std::int64_t channels) {
+  if (src.dim() == 4 && src.size(1) == channels && src.scalar_type() == source.type) return;
+  fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
+       c10::toString(src.scalar_type()), to_string(src.sizes().vec()), channels);
+}
+
 BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteParams& source,
                                  const IntegerTail& tail, const SignedWeights& weights,
                                  const at::Tensor& bias) {
-  if (auto own = make_tiled_conv_function(attributes, source, tail, weights, bias)) return own;
-  auto conv = std::make_shared<IntegerConv>(attributes, source, tail, weights, bias);
-  return [conv](const at::Tensor& src) { return conv->convolve(src); };
+  if (auto own = make_tiled_conv(attributes, source, tail, weights, bias)) return own;
+  return by_onednn(attributes, source, tail, weights, bias);
 }
 
 std::optional<Kernel> make_integer_conv(const OpContext& context) {
@@ -165,7 +155,11 @@ std::optional<Kernel> make_integer_conv(const OpContext& context) {
   const auto weights = take_weights(context, LayerNode::kW, LayerNode::kWZero, 0);
   if (!tail || !weights || weights->zero != 0) return std::nullopt;
   const at::Tensor bias = context.take_constant(LayerNode::kBias);
-  return make_layer(*attributes, *source, *tail, *weights, bias);
+  if (auto own = make_integer_depthwise(*attributes, *source, *tail, *weights, bias)) return own;
+  if (auto own = make_tiled_conv(*attributes, *source, *tail, *weights, bias)) {
+    return sharing(as_kernel(std::move(own)));
+  }
+  return as_kernel(by_onednn(*attributes, *source, *tail, *weights, bias));
 }
 
 }  // namespace quench::exec

@@ -15,7 +15,7 @@ class TiledIntegerConvTranspose {
  public:
   TiledIntegerConvTranspose(const ByteParams& source, IntegerTail tail,
                             const SignedWeights& weights, const at::Tensor& bias)
-      : source_(source), float_type_(tail.float_type), quantised_(tail.out.has_value()) {
+      : source_(source) {
     const at::Tensor& data = weights.data;
     out_ = data.size(1);
     height_ = data.size(2);
@@ -32,15 +32,12 @@ class TiledIntegerConvTranspose {
       }
     }
     const at::Tensor tiled = bias.defined() ? bias.repeat({height_ * width_}) : bias;
-    multiply_ = make_integer_rows(source, tail, taps, tiled);
+    multiply_ = make_integer_rows(source, tail, taps, false, tiled);
   }
 
   void operator()(Call& call) const {
     const at::Tensor src = call.in(LayerNode::kX).contiguous(kNhwc);
-    if (src.dim() != 4 || src.size(1) != depth_ || src.scalar_type() != source_.type) {
-      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
-           c10::toString(src.scalar_type()), to_string(src.sizes().vec()), depth_);
-    }
+    check_channels(src, source_, depth_);
     const Ints tiles = {src.size(0), src.size(2), src.size(3), height_, width_, out_};
     const at::Tensor rows = src.permute({0, 2, 3, 1}).reshape({-1, depth_});
     const at::Tensor nhwc =
@@ -48,14 +45,11 @@ class TiledIntegerConvTranspose {
             .reshape(tiles)
             .permute({0, 1, 3, 2, 4, 5})
             .reshape({src.size(0), src.size(2) * height_, src.size(3) * width_, out_});
-    const at::Tensor result = nhwc.permute({0, 3, 1, 2});
-    call.set(0, quantised_ ? result : result.to(float_type_));
+    call.set(0, nhwc.permute({0, 3, 1, 2}));
   }
 
  private:
   ByteParams source_;
-  at::ScalarType float_type_;
-  bool quantised_;
   std::int64_t depth_ = 0;
   std::int64_t out_ = 0;
   std::int64_t height_ = 0;
@@ -84,10 +78,7 @@ class StuffedIntegerConvTranspose {
 
   void operator()(Call& call) const {
     const at::Tensor& src = call.in(LayerNode::kX);
-    if (src.dim() != 4 || src.size(1) != depth_ || src.scalar_type() != source_.type) {
-      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
-           c10::toString(src.scalar_type()), to_string(src.sizes().vec()), depth_);
-    }
+    check_channels(src, source_, depth_);
     call.set(0, convolve_(stuffed(src)));
   }
 
@@ -167,13 +158,10 @@ std::optional<Kernel> make_integer_conv_transpose(const OpContext& context) {
   if (!tail || !weights || weights->zero != 0) return std::nullopt;
   const at::Tensor bias = context.take_constant(LayerNode::kBias);
   if (!is_tiled(attributes->window, extra, weight)) {
-    auto any = std::make_shared<StuffedIntegerConvTranspose>(*attributes, extra, *source, *tail,
-                                                             *weights, bias);
-    return Kernel([any](Call& call) { (*any)(call); });
+    return kernel_of<StuffedIntegerConvTranspose>(*attributes, extra, *source, *tail, *weights,
+                                                  bias);
   }
-  auto tiled =
-      std::make_shared<TiledIntegerConvTranspose>(*source, std::move(*tail), *weights, bias);
-  return Kernel([tiled](Call& call) { (*tiled)(call); });
+  return kernel_of<TiledIntegerConvTranspose>(*source, std::move(*tail), *weights, bias);
 }
 
 }  // namespace quench::exec

@@ -23,10 +23,7 @@ class IntegerDepthwise {
 
   void operator()(Call& call) const {
     const at::Tensor src = call.in(0).contiguous(kNhwc);
-    if (src.dim() != 4 || src.size(1) != weight_[0] || src.scalar_type() != source_.type) {
-      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
-           c10::toString(src.scalar_type()), to_string(src.sizes().vec()), weight_[0]);
-    }
+    check_channels(src, source_, weight_[0]);
     const Ints shape = convolved_shape(window_, src.sizes(), weight_);
     at::Tensor dst = new_tensor(shape, type_, kNhwc);
     if (dst.numel() != 0) convolve(src, dst);

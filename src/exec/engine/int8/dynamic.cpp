@@ -136,19 +136,15 @@ class DynamicLinear {
         {{rows, width_}, tail_ ? memory::data_type::f32 : memory::data_type::s32, Tag::ab});
     const ThreadScope threads(rows * depth_ * width_ / 8);
     dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
-    Plan plan;
-    plan.primitive = make_primitive<dnnl::matmul>(pd);
-    plan.src = placeholder(pd.src_desc());
-    plan.weights = weights_.as(pd.weights_desc());
-    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
-    plan.args[DNNL_ARG_BIAS] = memory(bias, dnnl_engine(), bias_.data_ptr());
+    Plan plan = plan_of<dnnl::matmul>(pd);
+    plan.set_weights(weights_.as(pd.weights_desc()));
+    plan.set_bias(bias, bias_);
     const auto operand = [&](int index, const at::Tensor& tensor) {
       plan.args[DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1] =
           memory(row, dnnl_engine(), tensor.data_ptr());
     };
     if (tail_) operand(0, scales_);
     if (tail_ && tail_->bias.defined()) operand(1, tail_->bias);
-    plan.bind(pd);
     return plan;
   }
 

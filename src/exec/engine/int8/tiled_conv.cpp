@@ -192,10 +192,6 @@ RowForm row_form(const Window& window, const at::Tensor& weights) {
           .length = weights.size(1) * (joined ? weights.size(3) : 1)};
 }
 
-at::Tensor to_2d(const at::Tensor& tensor) {
-  return tensor.dim() == 3 ? tensor.unsqueeze(2) : tensor;
-}
-
 class TiledConv {
  public:
   TiledConv(Window window, const ByteParams& source, const IntegerTail& tail,
@@ -210,18 +206,9 @@ class TiledConv {
         zeros_(static_cast<std::size_t>(columns_.form().padded() + kDenseRun),
                static_cast<std::uint8_t>(source.zero)) {}
 
-  void operator()(Call& call) const {
-    const at::Tensor& given = call.in(LayerNode::kX);
-    const at::Tensor dst = convolve(to_2d(given));
-    call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
-  }
-
-  at::Tensor convolve(const at::Tensor& given) const {
+  at::Tensor operator()(const at::Tensor& given) const {
     const at::Tensor src = given.contiguous(kNhwc);
-    if (src.dim() != 4 || src.size(1) != shape_[1] || src.scalar_type() != source_.type) {
-      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
-           c10::toString(src.scalar_type()), to_string(src.sizes().vec()), shape_[1]);
-    }
+    check_channels(src, source_, shape_[1]);
     const Ints shape = convolved_shape(window_, src.sizes(), shape_);
     at::Tensor dst = new_tensor(shape, type_, kNhwc);
     if (dst.numel() == 0) return dst;
@@ -309,36 +296,20 @@ class TiledConv {
   std::vector<std::uint8_t> zeros_;
 };
 
-std::shared_ptr<TiledConv> make(const ConvAttributes& attributes, const ByteParams& source,
-                                const IntegerTail& tail, const SignedWeights& weights,
-                                const at::Tensor& bias) {
-  if (attributes.groups != 1 || attributes.rank > 2) return nullptr;
+}  // namespace
+
+BytesFunction make_tiled_conv(const ConvAttributes& attributes, const ByteParams& source,
+                              const IntegerTail& tail, const SignedWeights& weights,
+                              const at::Tensor& bias) {
+  if (attributes.groups != 1 || attributes.rank > 2) return {};
   auto numbers = layer_numbers(source, tail, weights, bias);
-  if (!numbers) return nullptr;
+  if (!numbers) return {};
   Window window = attributes.window;
   if (attributes.rank == 1) pad_to_2d(window);
   const at::Tensor plain = to_2d(weights.data).contiguous();
   auto conv = std::make_shared<TiledConv>(window, source, tail, plain, std::move(*numbers));
   release_pages({static_cast<const std::byte*>(plain.data_ptr()), plain.nbytes()});
-  return conv;
-}
-
-}  // namespace
-
-std::optional<Kernel> make_tiled_conv(const ConvAttributes& attributes, const ByteParams& source,
-                                      const IntegerTail& tail, const SignedWeights& weights,
-                                      const at::Tensor& bias) {
-  auto conv = make(attributes, source, tail, weights, bias);
-  if (!conv) return std::nullopt;
-  return sharing([conv](Call& call) { (*conv)(call); });
-}
-
-BytesFunction make_tiled_conv_function(const ConvAttributes& attributes, const ByteParams& source,
-                                       const IntegerTail& tail, const SignedWeights& weights,
-                                       const at::Tensor& bias) {
-  auto conv = make(attributes, source, tail, weights, bias);
-  if (!conv) return {};
-  return [conv](const at::Tensor& src) { return conv->convolve(src); };
+  return [conv](const at::Tensor& src) { return (*conv)(src); };
 }
 
 }  // namespace quench::exec

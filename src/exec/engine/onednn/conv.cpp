@@ -13,11 +13,6 @@ using dnnl::memory;
 constexpr auto kF32 = memory::data_type::f32;
 constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
 
-/// A tensor with one spatial axis gets a second one of size 1.
-at::Tensor to_2d(const at::Tensor& tensor) {
-  return tensor.dim() == 3 ? tensor.unsqueeze(2) : tensor;
-}
-
 /// The weights as oneDNN sees them: [G,] O/G, I/G, H, W.
 memory::desc weight_desc(const at::Tensor& weight, std::int64_t groups) {
   if (groups == 1) return describe(weight);
@@ -112,15 +107,9 @@ class FastConv {
     const ThreadScope threads(2 * dst_shape[0] * dst_shape[1] * dst_shape[2] * dst_shape[3] *
                               weight_shape_[1] * weight_shape_[2] * weight_shape_[3]);
     dnnl::convolution_forward::primitive_desc pd(desc, attributes_for(activation_), dnnl_engine());
-    Plan plan;
-    plan.primitive = make_primitive<dnnl::convolution_forward>(pd);
-    plan.src = placeholder(pd.src_desc());
-    plan.weights = weights_.as(pd.weights_desc());
-    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
-    if (bias_.defined()) {
-      plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias_.data_ptr());
-    }
-    plan.bind(pd);
+    Plan plan = plan_of<dnnl::convolution_forward>(pd);
+    plan.set_weights(weights_.as(pd.weights_desc()));
+    plan.set_bias(bias_desc, bias_);
     return plan;
   }
 

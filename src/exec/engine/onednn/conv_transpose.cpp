@@ -64,15 +64,9 @@ class FastConvTranspose {
         {window.pads[2] - extra_[0], window.pads[3] - extra_[1]});
     dnnl::deconvolution_forward::primitive_desc pd(desc, attributes_for(activation_),
                                                    dnnl_engine());
-    Plan plan;
-    plan.primitive = make_primitive<dnnl::deconvolution_forward>(pd);
-    plan.src = placeholder(pd.src_desc());
-    plan.weights = weights_.as(pd.weights_desc());
-    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
-    if (bias_.defined()) {
-      plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias_.data_ptr());
-    }
-    plan.bind(pd);
+    Plan plan = plan_of<dnnl::deconvolution_forward>(pd);
+    plan.set_weights(weights_.as(pd.weights_desc()));
+    plan.set_bias(bias_desc, bias_);
     return plan;
   }
 
@@ -178,14 +172,12 @@ std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
   extra.resize(2, 0);
   if (is_tiled(attributes->window, extra, weight)) {
     context.take_constant(FloatLayerNode::kW);
-    auto tiled = std::make_shared<TiledConvTranspose>(FusedActivation::of(node), weight,
-                                                      context.take_constant(FloatLayerNode::kBias));
-    return Kernel([tiled](Call& call) { (*tiled)(call); });
+    return kernel_of<TiledConvTranspose>(FusedActivation::of(node), weight,
+                                         context.take_constant(FloatLayerNode::kBias));
   }
-  auto kernel = std::make_shared<FastConvTranspose>(*attributes, FusedActivation::of(node), extra,
-                                                    context.take_constant(FloatLayerNode::kW),
-                                                    context.take_constant(FloatLayerNode::kBias));
-  return Kernel([kernel](Call& call) { (*kernel)(call); });
+  return kernel_of<FastConvTranspose>(*attributes, FusedActivation::of(node), extra,
+                                      context.take_constant(FloatLayerNode::kW),
+                                      context.take_constant(FloatLayerNode::kBias));
 }
 
 }  // namespace quench::exec

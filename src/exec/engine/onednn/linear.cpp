@@ -20,13 +20,9 @@ Plan make_matmul_plan(const memory::desc& src, const memory::desc& weights,
   for (const std::int64_t size : dst.dims()) work *= size;
   const ThreadScope threads(work);
   dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
-  Plan plan;
-  plan.primitive = make_primitive<dnnl::matmul>(pd);
-  plan.src = placeholder(pd.src_desc());
-  plan.weights =
-      constant != nullptr ? constant->as(pd.weights_desc()) : placeholder(pd.weights_desc());
-  plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
-  plan.bind(pd);
+  Plan plan = plan_of<dnnl::matmul>(pd);
+  plan.set_weights(constant != nullptr ? constant->as(pd.weights_desc())
+                                       : placeholder(pd.weights_desc()));
   return plan;
 }
 
@@ -63,10 +59,10 @@ Plan FastLinear::plan_for(std::int64_t rows) {
   using Tag = memory::format_tag;
   memory::desc bias;
   if (bias_.defined()) bias = memory::desc({1, width_}, kF32, Tag::ab);
-  Plan plan = make_matmul_plan(
-      memory::desc({rows, depth_}, kF32, Tag::ab), memory::desc({depth_, width_}, kF32, Tag::any),
-      bias, memory::desc({rows, width_}, kF32, Tag::ab), activation_, &weights_);
-  if (bias_.defined()) plan.args[DNNL_ARG_BIAS] = memory(bias, dnnl_engine(), bias_.data_ptr());
+  Plan plan = make_matmul_plan(memory::desc({rows, depth_}, kF32, Tag::ab),
+                               memory::desc({depth_, width_}, kF32, Tag::any), bias,
+                               memory::desc({rows, width_}, kF32, Tag::ab), activation_, &weights_);
+  plan.set_bias(bias, bias_);
   return plan;
 }
 

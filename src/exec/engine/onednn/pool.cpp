@@ -51,14 +51,8 @@ class FastPool {
                                            dst_desc, window.strides, window.kernel,
                                            {pads[0], pads[1]}, {pads[2], pads[3]});
     const ThreadScope threads(4 * src.numel());
-    const dnnl::pooling_forward::primitive_desc pd(
-        desc, attributes_for(), dnnl_engine());
-    Plan plan;
-    plan.primitive = dnnl::pooling_forward(pd);
-    plan.src = placeholder(pd.src_desc());
-    plan.args = {{DNNL_ARG_SRC, plan.src}};
-    plan.bind(pd);
-    return plan;
+    dnnl::pooling_forward::primitive_desc pd(desc, attributes_for(), dnnl_engine());
+    return plan_of<dnnl::pooling_forward>(pd);
   }
 
   Pool pool_;
