@@ -54,10 +54,7 @@ class Program {
     std::vector<int> out;
     std::string label;
     std::string op_type;
-    bool shares = false;      ///< may run in the thread pool
-    bool light = false;       ///< likewise, where its tensors are small
-    bool small = false;       ///< they were in the last run
-    std::int64_t shared = 0;  ///< how often that had work for the thread pool
+    bool shares = false;  ///< may run in the thread pool
   };
   /// Steps of a schedule that follow each other and may run in the thread pool.
   struct Stretch {
@@ -74,7 +71,6 @@ class Program {
     std::vector<std::vector<int>> release;
     std::vector<std::vector<int>> reusable;  ///< of those, the ones a kernel may write into
     std::vector<Stretch> stretches;          ///< cover all steps
-    std::size_t sizes = 0;                   ///< the state of `sizes_` that they were made for
   };
 
   void give_up(ValueId id);
@@ -85,7 +81,6 @@ class Program {
   Schedule make_schedule(const std::vector<int>& fed, const std::vector<int>& wanted) const;
   std::vector<int> steps_between(const std::vector<int>& fed, const std::vector<int>& wanted) const;
   std::vector<Stretch> stretches_of(const std::vector<int>& steps) const;
-  void watch_sizes(Step& step);
   void run_steps(Schedule& schedule);
   void run_stretch(const Schedule& schedule, const Stretch& stretch, Clock::time_point& begin);
   void run_step(const Step& step, Call& call);
@@ -103,7 +98,6 @@ class Program {
   std::vector<std::string> captures_;
   std::vector<int> capture_slots_;
   std::vector<std::unique_ptr<Schedule>> schedules_;
-  std::size_t sizes_ = 0;  ///< how often tensors of light steps became small or large
 };
 
 /// Runs every node whose inputs are all constants and keeps its results as constants.

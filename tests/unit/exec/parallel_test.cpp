@@ -120,9 +120,8 @@ Model dynamic_model() {
   return builder.model;
 }
 
-/// Small steps run in the thread pool, large ones outside: sizes that change from run to run change
-/// that.
-TEST(ThreadPool, TakesSmallStepsAlong) {
+/// Products whose rows change from run to run, with steps outside the pool between them.
+TEST(ThreadPool, GivesTheFloatsOfOneThread) {
   Session alone(dynamic_model(), {}, Context{.threads = 1});
   Session together(dynamic_model(), {}, Context{.threads = 3});
   std::mt19937 random(5);
