@@ -61,20 +61,6 @@ class FastConv {
   }
 
  private:
-  /// oneDNN 2.6.3 adds wrong residuals where columns of the weight lie in the padding alone.
-  bool pads_exceed_width(const at::Tensor& src) const {
-    const Ints pad = pads(src);
-    return std::max(pad[1], pad[3]) > src.size(3);
-  }
-
-  at::Tensor unfused(Call& call, const at::Tensor& given, const at::Tensor& src,
-                     const Ints& shape) {
-    at::Tensor dst = at::empty(shape, at::TensorOptions(at::kFloat).memory_format(kNhwc));
-    if (dst.numel() != 0) execute(call, src, dst, ResidualForm::Separate, Fusion{});
-    if (given.dim() == 3) dst = dst.squeeze(2);
-    return apply(fusion_, dst, call.in(FloatLayerNode::kResidual));
-  }
-
   void check(const at::Tensor& src) const {
     const std::int64_t channels = weight_shape_[1] * attributes_.groups;
     if (src.dim() != 4 || src.size(1) != channels) {
