@@ -64,18 +64,6 @@ void gate(Maker& m) {
   m.finish(gated, 0.05F);
 }
 
-void residual(Maker& m) {
-  const std::int64_t channels = m.pick(1, 32);
-  const Shape shape = {m.pick(1, 2), channels, 7, 6};
-  const std::string x = m.activation(shape);
-  const float scale = m.last_scale();
-  const std::string w = m.weights({channels, channels, 1, 1}, 0);
-  const std::string product = m.apply("Conv", {x, w, m.bias(channels, scale)});
-  const std::string sum = m.apply("Add", {product, m.activation(shape)});
-  // Of those that the sum takes along.
-  m.finish(m.flip() ? sum : m.activated(sum, m.pick(0, 4)), 0.03F);
-}
-
 /// The layer is rounded before the sum.
 void rounded_residual(Maker& m) {
   const std::int64_t channels = 2 * m.pick(1, 40);
@@ -232,7 +220,6 @@ struct Family {
 constexpr std::array kFamilies = {Family{"conv", conv},
                                   Family{"depthwise", depthwise},
                                   Family{"gate", gate},
-                                  Family{"residual", residual},
                                   Family{"rounded_residual", rounded_residual},
                                   Family{"conv_transpose", conv_transpose},
                                   Family{"gemm", gemm},

@@ -118,7 +118,19 @@ Kernel through_floats(const OpContext& context, std::string_view op, std::int64_
   };
 }
 
+/// Whether the window is the whole image, as at the end of most networks.
+bool is_global(const OpContext& context) {
+  const Node& node = context.node;
+  const auto& shape = context.graph[node.input(0)].type.shape;
+  const Window window(node, 2);
+  return shape && shape->size() == 4 &&
+         window.kernel == Ints{(*shape)[2].value, (*shape)[3].value} &&
+         window.pads == Ints{0, 0, 0, 0} && window.dilations == Ints{1, 1} &&
+         window.auto_pad == "NOTSET";
+}
+
 Kernel make_average(const OpContext& context) {
+  if (is_global(context)) return make_global_average(context);
   constexpr std::int64_t kNewest = 19;
   return through_floats(context, "AveragePool", kNewest);
 }

@@ -159,4 +159,53 @@ void DirectConv::operator()(const at::Tensor& src, const at::Tensor& dst) const 
         [&](std::int64_t begin, std::int64_t end) { rows(begin, end); });
 }
 
+std::optional<DirectConvTranspose> DirectConvTranspose::make(const FusedActivation& activation,
+                                                             const at::Tensor& weight,
+                                                             const at::Tensor& bias) {
+  constexpr std::int64_t kMaxDepth = 256;
+  if (!can_multiply_rows() || weight.size(0) > kMaxDepth || !fits(bias, weight.size(1))) {
+    return std::nullopt;
+  }
+  const at::Tensor taps = weight.permute({2, 0, 3, 1});
+  const at::Tensor tiled = bias.defined() ? bias.repeat({weight.size(3)}) : bias;
+  std::vector<DirectWeights> rows;
+  for (std::int64_t y = 0; y < weight.size(2); ++y) {
+    rows.emplace_back(activation, taps[y].reshape({weight.size(0), -1}), tiled);
+  }
+  return DirectConvTranspose(clamps_only(activation) ? FusedActivation() : activation,
+                             weight.sizes().vec(), std::move(rows));
+}
+
+at::Tensor DirectConvTranspose::operator()(const at::Tensor& src) const {
+  const std::int64_t depth = shape_[0];
+  const std::int64_t pixels = src.size(3);
+  const std::int64_t height = shape_[2];
+  const at::Tensor dst =
+      at::empty({src.size(0), shape_[1], src.size(2) * height, pixels * shape_[3]},
+                at::TensorOptions(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast));
+  if (dst.numel() == 0) return dst;
+  const auto* from = src.data_ptr<float>();
+  auto* to = dst.data_ptr<float>();
+  const std::int64_t work = pixels * height * std::ssize(rows_[0].rows) / kRowLanes;
+  const std::int64_t grain = std::max<std::int64_t>(kGrain / work, 1);
+  share(0, src.size(0) * src.size(2), grain, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<RowTap> taps(static_cast<std::size_t>(depth));
+    for (std::int64_t y = begin * height; y < end * height; ++y) {
+      const DirectWeights& row = rows_[static_cast<std::size_t>(y % height)];
+      RowProduct product = row.product();
+      for (std::int64_t k = 0; k < depth; ++k) {
+        taps[static_cast<std::size_t>(k)] = {.offset = k, .weights = row.row(k)};
+      }
+      product.src = from + y / height * pixels * depth;
+      product.step = depth;
+      product.taps = taps;
+      product.dst = to + y * pixels * row.columns;
+      product.stride = row.columns;
+      product.pixels = pixels;
+      multiply_row(product);
+    }
+  });
+  return apply(activation_, dst);
+}
+
 }  // namespace quench::exec

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of floats with few channels, row by row of the image, which is read where it lies.
-// Only for what is left of 8-bit models: float models, with which ranges are collected and choices
-// made by small margins, gain little, and keep giving the same files.
+// Convolutions of floats row by row of the image: of few channels, which are read where they lie,
+// and transposed ones, without a product of all pixels in memory. Only for what is left of 8-bit
+// models: float models, with which ranges are collected and choices made by small margins, gain
+// little, and keep giving the same files.
 #pragma once
 
 #include "exec/engine/kernels/conv.h"
@@ -46,6 +47,26 @@ class DirectConv {
   Window window_;
   Ints shape_;  ///< of the weights
   DirectWeights weights_;
+};
+
+/// Transposed convolution whose kernel is as large as its stride: no two taps meet, and every row
+/// of the kernel makes a row of its own.
+class DirectConvTranspose {
+ public:
+  /// `weight` is [I, O, H, W]. Nothing where oneDNN does better.
+  static std::optional<DirectConvTranspose> make(const FusedActivation& activation,
+                                                 const at::Tensor& weight, const at::Tensor& bias);
+
+  /// `src` is [N, I, H, W] in NHWC order, as the result.
+  at::Tensor operator()(const at::Tensor& src) const;
+
+ private:
+  DirectConvTranspose(FusedActivation activation, Ints shape, std::vector<DirectWeights> rows)
+      : activation_(std::move(activation)), shape_(std::move(shape)), rows_(std::move(rows)) {}
+
+  FusedActivation activation_;  ///< what is left to do when the rows are there
+  Ints shape_;
+  std::vector<DirectWeights> rows_;  ///< of the kernel
 };
 
 }  // namespace quench::exec

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "exec/engine/kernels/conv.h"
+#include "exec/engine/kernels/direct_conv.h"
 #include "exec/engine/onednn/fast.h"
 #include "exec/engine/onednn/linear.h"
 #include "exec/engine/parallel.h"
@@ -13,6 +14,15 @@ namespace {
 using dnnl::memory;
 constexpr auto kF32 = memory::data_type::f32;
 constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
+
+at::Tensor nhwc_source(const Call& call, std::int64_t channels) {
+  at::Tensor src = call.in(FloatLayerNode::kX).contiguous(kNhwc);
+  if (src.dim() != 4 || src.size(1) != channels) {
+    fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
+         to_string(src.sizes().vec()), channels);
+  }
+  return src;
+}
 
 class FastConvTranspose {
  public:
@@ -29,11 +39,7 @@ class FastConvTranspose {
   }
 
   void operator()(Call& call) {
-    const at::Tensor src = call.in(FloatLayerNode::kX).contiguous(kNhwc);
-    if (src.dim() != 4 || src.size(1) != weight_shape_[1]) {
-      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
-           to_string(src.sizes().vec()), weight_shape_[1]);
-    }
+    const at::Tensor src = nhwc_source(call, weight_shape_[1]);
     const Window& window = attributes_.window;
     Ints shape = {src.size(0), weight_shape_[0]};
     for (std::size_t i = 0; i < 2; ++i) {
@@ -92,11 +98,7 @@ class TiledConvTranspose {
   }
 
   void operator()(Call& call) {
-    const at::Tensor src = call.in(FloatLayerNode::kX).contiguous(kNhwc);
-    if (src.dim() != 4 || src.size(1) != linear_->depth()) {
-      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
-           to_string(src.sizes().vec()), linear_->depth());
-    }
+    const at::Tensor src = nhwc_source(call, linear_->depth());
     const std::int64_t rows = src.size(2);
     const std::int64_t columns = src.size(3);
     const Ints tiles = {src.size(0), rows, columns, height_, width_, out_};
@@ -171,9 +173,15 @@ std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
   Ints extra = node.get_ints("output_padding");
   extra.resize(2, 0);
   if (is_tiled(attributes->window, extra, weight)) {
+    const FusedActivation activation = FusedActivation::of(node);
+    const at::Tensor bias = context.take_constant(FloatLayerNode::kBias);
     context.take_constant(FloatLayerNode::kW);
-    return kernel_of<TiledConvTranspose>(FusedActivation::of(node), weight,
-                                         context.take_constant(FloatLayerNode::kBias));
+    auto direct =
+        context.among_bytes ? DirectConvTranspose::make(activation, weight, bias) : std::nullopt;
+    if (!direct) return kernel_of<TiledConvTranspose>(activation, weight, bias);
+    return [direct = std::move(*direct), channels = weight.size(0)](Call& call) {
+      call.set(0, direct(nhwc_source(call, channels)));
+    };
   }
   return kernel_of<FastConvTranspose>(*attributes, FusedActivation::of(node), extra,
                                       context.take_constant(FloatLayerNode::kW),

@@ -108,10 +108,10 @@ std::optional<Kernel> make_fast_matmul(const OpContext& context) {
   if (context.has_input(FloatLayerNode::kBias)) return std::nullopt;
   auto kernel = std::make_shared<FastBatched>(activation);
   return Kernel([kernel, activation](Call& call) {
-    const at::Tensor& a = call.in(FloatLayerNode::kX);
-    const at::Tensor& b = call.in(FloatLayerNode::kW);
-    at::Tensor dst = kernel->run(a, b);
-    call.set(0, dst.defined() ? std::move(dst) : apply(activation, at::matmul(a, b)));
+    const at::Tensor& left = call.in(FloatLayerNode::kX);
+    const at::Tensor& right = call.in(FloatLayerNode::kW);
+    at::Tensor dst = kernel->run(left, right);
+    call.set(0, dst.defined() ? std::move(dst) : apply(activation, at::matmul(left, right)));
   });
 }
 
