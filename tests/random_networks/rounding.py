@@ -14,6 +14,7 @@ import onnx
 
 MOST_OFF = 0.01  # of the elements of one value, and two at any rate
 HAIR = 1e-4  # of a scale: what float sums of some thousand products are off
+ULPS = 2.0 ** -21  # of the value itself, which is thousands of scales where activations have 16 bits
 FIRST_ONLY = {"DynamicQuantizeLinear"}
 
 
@@ -81,8 +82,8 @@ def rounded_wrongly(model, node, mine, feeds, run_plain):
     ends = np.iinfo(mine.dtype)
     exact = np.clip(exact / scale + zero, ends.min, ends.max)
     off = np.abs(mine.astype(np.float64) - exact)
-    count = int((off > 0.5 + HAIR).sum())
-    return f"{count} of {off.size} are not rounded to the nearest, by {off.max():.3f}" if count else None
+    count = int((off > 0.5 + HAIR + ULPS * np.abs(exact)).sum())
+    return f"{count} of {off.size} are not rounded to the nearest, by {off.max():.6f}" if count else None
 
 
 def fault(model, name, found, feeds, run_plain):
