@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "unit/plan/networks.h"
@@ -54,6 +55,30 @@ TEST(Job, AStoredWeightIsFoundBehindAValueThatKeptItsName) {
   EXPECT_EQ(graph[weight.inputs[0]].name, "a_w_quantized");
   ASSERT_EQ(job.report.weights.size(), 1U);
   EXPECT_EQ(job.report.weights[0].weight, "a_w");
+}
+
+TEST(Job, EqualisesAroundATransposedDepthwiseConvolution) {
+  testing::Network net;
+  net.numbers("a_w", {2, 2, 1, 1}, {8, -4, 0.008F, 0.004F});
+  net.then("Conv", {"x", "a_w"}, "a");
+  net.numbers("t_w", {2, 1, 1, 1}, {1, -1});
+  net.node("ConvTranspose", {"a", "t_w"}, {"t"}).set("group", std::int64_t{2});
+  net.numbers("out_w", {2, 2, 1, 1}, {0.1F, 100, -0.2F, 150});
+  net.then("Conv", {"t", "out_w"}, "out").output("out");
+  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  const std::string path = (folder / "quench_job_transposed.onnx").string();
+  save(net.model, path);
+  std::vector<float> values(std::size_t{20} * 32);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
+  QuantizeOptions options;
+  options.config.target = "generic";
+  options.data.path = (folder / "quench_job_transposed.npy").string();
+  write_npy(Tensor::of<float>({20, 2, 4, 4}, std::span<const float>(values)), options.data.path);
+  job::Job job(path, options, {});
+  job::prepare(job);
+  job::plan(job);
+  job::calibrate_and_tune(job);
+  EXPECT_GT(job.report.equalized_groups, 0U) << "weights have a scale per channel";
 }
 
 }  // namespace
