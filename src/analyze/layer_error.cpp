@@ -2,31 +2,14 @@
 // Compares a quantised model with the float one, layer by layer.
 #include "analyze/layer_error.h"
 
-#include <map>
-#include <memory>
-
 #include "analyze/simulator.h"
+#include "evaluate/scoring.h"
 #include "plan/facts.h"
-#include "quench/metrics.h"
 
 namespace quench::analyze {
 namespace {
 
-/// The metrics of one layer.
-struct Card {
-  std::unique_ptr<Metric> sqnr = make_metric("sqnr");
-  std::unique_ptr<Metric> cosine = make_metric("cosine");
-  std::unique_ptr<Metric> mse = make_metric("mse");
-  bool seen = false;
-
-  void add(const Tensor& actual, const Tensor& expected) {
-    if (actual.size() != expected.size() || actual.size() == 0) return;
-    sqnr->add(actual, expected);
-    cosine->add(actual, expected);
-    mse->add(actual, expected);
-    seen = true;
-  }
-};
+const std::vector<std::string> kMetrics = {"sqnr", "cosine", "mse"};
 
 bool float_in_both(const Graph& a, const Graph& b, const std::string& value) {
   const ValueId mine = a.find(value);
@@ -65,26 +48,33 @@ std::vector<LayerError> layer_errors(const Model& model, const Model& quantized,
   if (both.empty()) return {};
   Session expected(model, float_taps, context);
   Session actual(quantized, quantized_taps, context);
-  std::vector<Card> cards(both.size());
+  std::vector<ScoreCard> cards;
+  for (const ComparedValue& each : both) cards.emplace_back(each.value, kMetrics);
+  std::vector<bool> seen(both.size(), false);
   std::int64_t done = 0;
   for (const TensorMap& batch : batches) {
     context.check_cancelled();
     const TensorMap want = expected.run(batch, float_taps.taps);
     const TensorMap got = actual.run(batch, quantized_taps.taps);
     for (std::size_t i = 0; i < both.size(); ++i) {
-      cards[i].add(got.at(quantized_taps.taps[i]), want.at(float_taps.taps[i]));
+      const Tensor& is = got.at(quantized_taps.taps[i]);
+      const Tensor& should = want.at(float_taps.taps[i]);
+      if (is.size() != should.size() || is.size() == 0) continue;
+      cards[i].add(is, should);
+      seen[i] = true;
     }
     context.report("comparing layers", ++done, static_cast<std::int64_t>(batches.size()));
   }
   std::vector<LayerError> errors;
   for (std::size_t i = 0; i < both.size(); ++i) {
-    if (!cards[i].seen) continue;
+    if (!seen[i]) continue;
+    const auto scores = cards[i].scores().scores;
     errors.push_back({.layer = both[i].layer,
                       .op_type = both[i].op_type,
                       .value = both[i].value,
-                      .sqnr = cards[i].sqnr->value(),
-                      .cosine = cards[i].cosine->value(),
-                      .mse = cards[i].mse->value()});
+                      .sqnr = scores.at("sqnr"),
+                      .cosine = scores.at("cosine"),
+                      .mse = scores.at("mse")});
   }
   return errors;
 }
