@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "base/nearest.h"
 #include "base/parallel.h"
-#include "quant/kernels.h"
+#include "quant/cover.h"
 #include "quench/statistics.h"
 
 namespace quench {
@@ -46,31 +46,19 @@ Range whole_range(const std::vector<float>& values, const QuantSpec& spec) {
   return {-std::max(-min, max), std::max(-min, max)};
 }
 
-double error_with(const std::vector<float>& values, const QuantSpec& spec, const Range& range) {
-  const QuantParams params = choose_params(spec, {range});
-  const std::int64_t zero = params.zero_point.front();
-  const quant::Grid grid{params.scale.front(), static_cast<float>(spec.q_min() - zero),
-                         static_cast<float>(spec.q_max() - zero), static_cast<float>(zero)};
-  return quant::squared_error(values.data(), static_cast<std::int64_t>(values.size()), grid);
-}
-
 /// PaddleSlim's search, with the unclipped range among the candidates, then once more finer.
 Range least_error(const std::vector<float>& values, const QuantSpec& spec) {
   const Range whole = whole_range(values, spec);
-  double best = 1;
-  double least = error_with(values, spec, whole);
-  const auto try_factor = [&](double factor) {
-    const double error = error_with(values, spec, {factor * whole.min, factor * whole.max});
-    if (!(error < least)) return;
-    least = error;
-    best = factor;
-  };
-  for (int percent = 98; percent >= 30; percent -= 2) try_factor(percent / 100.0);
-  const double middle = best;
-  for (int k = -3; k <= 3; ++k) {
-    const double factor = middle + 0.005 * k;
-    if (k != 0 && factor < 1) try_factor(factor);
-  }
+  if (whole.min == whole.max) return whole;
+  const quant::Steps steps{static_cast<std::int32_t>(spec.q_min()),
+                           static_cast<std::int32_t>(spec.q_max())};
+  const quant::FactorSearch factors{.first = 98, .last = 30, .step = 2, .fine = 0.005};
+  const double best = quant::best_factor(factors, [&](double factor) {
+    const quant::ScaleAndZero params =
+        quant::cover({factor * whole.min, factor * whole.max}, steps, spec.symmetric);
+    return quant::squared_error(values.data(), static_cast<std::int64_t>(values.size()),
+                                quant::loop_grid(params, steps));
+  });
   return {best * whole.min, best * whole.max};
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a range to a grid.
+// From a range to a scale and zero point.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/format.h"
-#include "quench/quant.h"
+#include "quant/cover.h"
 
 namespace quench {
 namespace {
@@ -23,27 +23,9 @@ Range with_zero(const Range& range) {
   return {std::min(finite(range.min), 0.0), std::max(finite(range.max), 0.0)};
 }
 
-std::int32_t middle(const QuantSpec& spec) {
-  return spec.is_signed ? 0 : static_cast<std::int32_t>(std::int64_t{1} << (spec.bits - 1));
-}
-
-float step_of(const QuantSpec& spec, const Range& range) {
-  double step = 0;
-  if (spec.symmetric) {
-    const auto zero = static_cast<double>(middle(spec));
-    step = std::max(range.max / (static_cast<double>(spec.q_max()) - zero),
-                    -range.min / (zero - static_cast<double>(spec.q_min())));
-  } else {
-    step = (range.max - range.min) / static_cast<double>(spec.q_max() - spec.q_min());
-  }
-  return static_cast<float>(std::clamp(step, kSmallest, kLargest));
-}
-
-std::int32_t zero_of(const QuantSpec& spec, const Range& range, float step) {
-  if (spec.symmetric) return middle(spec);
-  const double exact = static_cast<double>(spec.q_min()) - range.min / static_cast<double>(step);
-  return static_cast<std::int32_t>(std::clamp(
-      std::nearbyint(exact), static_cast<double>(spec.q_min()), static_cast<double>(spec.q_max())));
+/// The zero point where it does not follow from a range.
+std::int32_t zero_of(const quant::Steps& steps, bool symmetric) {
+  return symmetric ? (steps.low + steps.high + 1) / 2 : steps.low;
 }
 
 void check(const QuantSpec& spec, const std::vector<Range>& ranges) {
@@ -58,24 +40,51 @@ void check(const QuantSpec& spec, const std::vector<Range>& ranges) {
 
 }  // namespace
 
+namespace quant {
+
+ScaleAndZero cover(const Range& range, const Steps& steps, bool symmetric) {
+  const auto low = static_cast<double>(steps.low);
+  const auto high = static_cast<double>(steps.high);
+  std::int32_t zero = zero_of(steps, true);
+  const double wanted = symmetric ? std::max(range.max / (high - static_cast<double>(zero)),
+                                             -range.min / (static_cast<double>(zero) - low))
+                                  : (range.max - range.min) / (high - low);
+  const auto scale = static_cast<float>(std::clamp(wanted, kSmallest, kLargest));
+  if (!symmetric) {
+    const double exact = low - range.min / static_cast<double>(scale);
+    zero = static_cast<std::int32_t>(std::clamp(std::nearbyint(exact), low, high));
+  }
+  return {scale, zero};
+}
+
+Grid loop_grid(const ScaleAndZero& params, const Steps& steps) {
+  return {params.scale, static_cast<float>(steps.low - params.zero),
+          static_cast<float>(steps.high - params.zero), static_cast<float>(params.zero)};
+}
+
+}  // namespace quant
+
 QuantParams choose_params(const QuantSpec& spec, const std::vector<Range>& ranges) {
   check(spec, ranges);
   QuantParams params{spec, {}, {}};
   params.scale.reserve(ranges.size());
   params.zero_point.reserve(ranges.size());
+  const quant::Steps steps{static_cast<std::int32_t>(spec.q_min()),
+                           static_cast<std::int32_t>(spec.q_max())};
   float largest = 0;
   for (const Range& given : ranges) {
     const Range range = with_zero(given);
-    const bool empty = range.min == range.max;
-    const float step = empty ? 0.0F : step_of(spec, range);
-    largest = std::max(largest, step);
-    params.scale.push_back(step);
-    params.zero_point.push_back(empty ? zero_of(spec, {0, 0}, 1.0F) : zero_of(spec, range, step));
+    const quant::ScaleAndZero found =
+        range.min == range.max ? quant::ScaleAndZero{0.0F, zero_of(steps, spec.symmetric)}
+                               : quant::cover(range, steps, spec.symmetric);
+    largest = std::max(largest, found.scale);
+    params.scale.push_back(found.scale);
+    params.zero_point.push_back(found.zero);
   }
   // A channel of zeros fits any scale. Its neighbours' keeps the product of scales, with which the
   // bias is stored, in a sensible order of magnitude; a tiny one would overflow the bias.
-  for (float& step : params.scale) {
-    if (step == 0.0F) step = largest > 0.0F ? largest : 1.0F;
+  for (float& scale : params.scale) {
+    if (scale == 0.0F) scale = largest > 0.0F ? largest : 1.0F;
   }
   return params;
 }

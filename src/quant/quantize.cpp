@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "quant/kernels.h"
-#include "quench/quant.h"
+#include "quant/cover.h"
 
 namespace quench {
 namespace {
@@ -44,9 +43,9 @@ Layout layout_of(const Tensor& tensor, const QuantParams& params) {
 
 quant::Grid grid_of(const QuantParams& params, std::int64_t channel) {
   const auto index = static_cast<std::size_t>(channel);
-  const std::int64_t zero = params.zero_point[index];
-  return {params.scale[index], static_cast<float>(params.spec.q_min() - zero),
-          static_cast<float>(params.spec.q_max() - zero), static_cast<float>(zero)};
+  return quant::loop_grid({params.scale[index], params.zero_point[index]},
+                          {static_cast<std::int32_t>(params.spec.q_min()),
+                           static_cast<std::int32_t>(params.spec.q_max())});
 }
 
 /// Calls body(first element, count, grid) over the whole tensor.

@@ -35,7 +35,7 @@ struct Found {
 
   explicit Found(std::int64_t groups)
       : scale(static_cast<std::size_t>(groups)), zero(static_cast<std::size_t>(groups)) {}
-  void set(std::int64_t group, const GroupGrid& grid) {
+  void set(std::int64_t group, const ScaleAndZero& grid) {
     scale[static_cast<std::size_t>(group)] = grid.scale;
     zero[static_cast<std::size_t>(group)] = static_cast<std::int16_t>(grid.zero);
   }
@@ -127,7 +127,7 @@ QuantWeight quantize_as(const Tensor& real, const WeightSpec& spec, int threads)
   const Power power = run_groups<Integers::Made>(
       real, groups, integers.mutable_data<Integer>().data(), threads,
       [&](std::span<const float> values, Integer* dst, std::int64_t group) {
-        const GroupGrid grid = solve_group(values, spec, dst);
+        const ScaleAndZero grid = solve_group(values, spec, dst);
         found.set(group, grid);
         return measure(values, dst, grid);
       });
@@ -157,8 +157,8 @@ std::vector<std::int16_t> widened(const Tensor& integers) {
   return {bytes.begin(), bytes.end()};
 }
 
-GroupGrid grid_at(const QuantWeight& weight, std::span<const std::int16_t> zeros,
-                  std::int64_t group) {
+ScaleAndZero grid_at(const QuantWeight& weight, std::span<const std::int16_t> zeros,
+                     std::int64_t group) {
   const auto index = static_cast<std::size_t>(group);
   return {weight.scale.data<float>()[index], zeros.empty() ? 0 : zeros[index]};
 }
@@ -199,7 +199,7 @@ Tensor dequantize_weight(const QuantWeight& weight, int threads) {
     const Wide* from = own.copied ? own.numbers.data() : integers.data();
     float* to = own.copied ? own.floats.data() : dst;
     own.for_each_group(tile, [&](std::int64_t group, std::int64_t at) {
-      const GroupGrid grid = grid_at(weight, zeros, group);
+      const ScaleAndZero grid = grid_at(weight, zeros, group);
       dequantize(from + at, groups.size(group), {grid.scale, 0, 0, static_cast<float>(grid.zero)},
                  to + at);
     });
