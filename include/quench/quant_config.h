@@ -82,8 +82,8 @@ struct TargetInfo {
   bool activation_symmetric = false;
   bool quantize_bias = true;     ///< as int32; else it stays float
   bool quantize_outputs = true;  ///< outputs of integer nodes get a grid too
-  /// A convolution's result is quantised behind the activation that the runtime fuses with it.
-  bool fused_outputs = false;
+  /// With this activation behind it, a convolution's result is quantised behind that.
+  std::string_view scaled_activation = {};
   bool narrow_weights = false;  ///< -127..127
   bool per_channel = true;      ///< weights may have a grid for each channel
   /// Likewise those of depthwise transposed convolutions, along axis 0 and not 1.

@@ -133,7 +133,7 @@ class Placer {
   void place_output(NodeId id) {
     const Node& node = job_.node(id);
     const TargetOp* op = find_op(job_.target, node.op_type);
-    if (job_.target.fused_outputs && ops::is_convolution(node)) place_fused(node);
+    if (ops::is_convolution(node)) place_fused(node);
     if (!job_.target.quantize_outputs || op->float_output) return;
     if (node.op_type == "Softmax") return fix_shares(node);
     const NodeId activation = absorbed(id);
@@ -141,11 +141,9 @@ class Placer {
   }
 
   void place_fused(const Node& node) {
-    ValueId result = node.outputs[0];
-    const NodeId reader = job_.uses.only_consumer(result);
-    if (reader >= 0 && ops::is(job_.node(reader), ops::kFunction)) {
-      result = job_.node(reader).outputs[0];
-    }
+    const NodeId reader = job_.uses.only_consumer(node.outputs[0]);
+    if (reader < 0 || job_.node(reader).op_type != job_.target.scaled_activation) return;
+    const ValueId result = job_.node(reader).outputs[0];
     const bool leaves = job_.uses.is_output[static_cast<std::size_t>(result)];
     if (!leaves) need(result, job_.rule(node));
   }

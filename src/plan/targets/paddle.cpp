@@ -13,7 +13,7 @@ TargetInfo paddle() {
                     .activation_symmetric = true,
                     .quantize_bias = false,
                     .quantize_outputs = false,
-                    .fused_outputs = true,
+                    .scaled_activation = "HardSwish",
                     .narrow_weights = true,
                     .square_per_tensor = true,
                     .shared_concat = true};

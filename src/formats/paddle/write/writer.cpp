@@ -152,7 +152,8 @@ std::string Writer::temporary(std::string_view stem, const ValueType& like) {
 Op Writer::op(const char* type) {
   OpDesc& desc = *program_.mutable_blocks(0)->add_ops();
   desc.set_type(type);
-  return Op(desc);
+  // Paddle's own tools ask every operator whether it is of the forward pass.
+  return Op(desc).set("op_role", 0);
 }
 
 void Writer::copy(const BlockDesc& block, const OpDesc& op,
