@@ -34,11 +34,19 @@ struct LayerNode {
     kWZero,
     kOutScale,  ///< left out: the result is float, of the type in attribute `to`
     kOutZero,
-    kBias
+    kBias,
+    kResidual,  ///< added before the activation
+    kResidualScale,
+    kResidualZero,
+    kMiddleScale,  ///< the layer is requantised before the residual is added, after its activation
+    kMiddleZero
   };
   ByteInput x, w, out;
   ValueId bias = kNoValue;
+  ByteInput residual;
+  ByteInput middle;
 
+  static LayerNode of(const Node& node);
   std::vector<ValueId> inputs() const;
 };
 
@@ -47,6 +55,7 @@ struct BinaryNode {
   enum Input : std::size_t { kA, kAScale, kAZero, kB, kBScale, kBZero, kOutScale, kOutZero };
   ByteInput a, b, out;
 
+  static BinaryNode of(const Node& node);
   std::vector<ValueId> inputs() const;
 };
 
@@ -64,21 +73,56 @@ struct UnaryNode {
   std::vector<ValueId> inputs() const;
 };
 
-/// MatMulIntegerToFloat, as ONNX Runtime has it.
+/// MatMulIntegerToFloat: ONNX Runtime's inputs, then ours.
 struct DynamicNode {
-  enum Input : std::size_t { kA, kB, kAScale, kBScale, kAZero, kBZero, kBias };
+  enum Input : std::size_t {
+    kA,
+    kB,
+    kAScale,
+    kBScale,
+    kAZero,
+    kBZero,
+    kBias,
+    kResidual,  ///< added after the factors
+    kFactors    ///< one for each row
+  };
   ByteInput a, b;
   ValueId bias = kNoValue;
+  ValueId residual = kNoValue;
+  ValueId factors = kNoValue;
 
   std::vector<ValueId> inputs() const;
 };
 
 /// Conv, ConvTranspose, Gemm and MatMul of floats.
 struct FloatLayerNode {
-  enum Input : std::size_t { kX, kW, kBias };
+  enum Input : std::size_t { kX, kW, kBias, kResidual };
   ValueId x = kNoValue;
   ValueId w = kNoValue;
   ValueId bias = kNoValue;
+  ValueId residual = kNoValue;
+
+  std::vector<ValueId> inputs() const;
+};
+
+/// ScaledAttention; keys are turned, so that their columns belong to queries' columns.
+struct AttentionNode {
+  enum Input : std::size_t { kQueries, kKeys, kValues, kMask };
+  ValueId queries = kNoValue;
+  ValueId keys = kNoValue;
+  ValueId values = kNoValue;
+  ValueId mask = kNoValue;
+
+  std::vector<ValueId> inputs() const;
+};
+
+/// GatherRows: rows of a table of bytes, dequantised.
+struct GatherRowsNode {
+  enum Input : std::size_t { kTable, kIndices, kScales, kZeros };
+  ValueId table = kNoValue;
+  ValueId indices = kNoValue;
+  ValueId scales = kNoValue;
+  ValueId zeros = kNoValue;
 
   std::vector<ValueId> inputs() const;
 };
@@ -93,14 +137,15 @@ struct OnTheFlyNode {
   std::vector<ValueId> inputs() const;
 };
 
-/// The activation of a fused node: attributes `activation`, `activation_alpha`, `activation_beta`.
+/// The activation of a fused node: attributes `activation`, `activation_alpha`, `activation_beta`,
+/// the same with "sum_" before them for what follows a residual that is added after a rounding.
 struct FusedActivation {
   std::string name;  ///< empty: none
   float alpha = 0;   ///< clip: least value; leaky_relu: slope; hard_sigmoid: its alpha
   float beta = 0;    ///< clip: greatest value; hard_sigmoid: its beta
 
-  static FusedActivation of(const Node& node);
-  void put(Node& node) const;
+  static FusedActivation of(const Node& node, std::string_view prefix = "");
+  void put(Node& node, std::string_view prefix = "") const;
 };
 
 }  // namespace quench::exec

@@ -64,7 +64,19 @@ void gate(Maker& m) {
   m.finish(gated, 0.05F);
 }
 
-/// The layer is rounded before the sum.
+void residual(Maker& m) {
+  const std::int64_t channels = m.pick(1, 32);
+  const Shape shape = {m.pick(1, 2), channels, 7, 6};
+  const std::string x = m.activation(shape);
+  const float scale = m.last_scale();
+  const std::string w = m.weights({channels, channels, 1, 1}, 0);
+  const std::string product = m.apply("Conv", {x, w, m.bias(channels, scale)});
+  const std::string sum = m.apply("Add", {product, m.activation(shape)});
+  // Of those that the sum takes along.
+  m.finish(m.flip() ? sum : m.activated(sum, m.pick(0, 4)), 0.03F);
+}
+
+/// The layer is rounded before the sum, which the layer's kernel makes too.
 void rounded_residual(Maker& m) {
   const std::int64_t channels = 2 * m.pick(1, 40);
   const Shape shape = {m.pick(1, 2), channels, 7, 6};
@@ -220,6 +232,7 @@ struct Family {
 constexpr std::array kFamilies = {Family{"conv", conv},
                                   Family{"depthwise", depthwise},
                                   Family{"gate", gate},
+                                  Family{"residual", residual},
                                   Family{"rounded_residual", rounded_residual},
                                   Family{"conv_transpose", conv_transpose},
                                   Family{"gemm", gemm},
@@ -244,6 +257,40 @@ TEST_P(IntegerKernels, EqualTheDefinition) {
     if (HasFatalFailure()) return;
   }
   comparison.finish(GetParam().name);
+}
+
+TEST(IntegerResidual, IsAddedByTheConvolution) {
+  if (used_isa() < Isa::Vnni) GTEST_SKIP() << "no products of bytes";
+  Maker m(1, DType::Float32);
+  const std::string x = m.activation({1, 24, 7, 6});
+  const std::string w = m.weights({24, 24, 1, 1}, 0);
+  const std::string product = m.rounded(m.apply("Conv", {x, w}), 0.03F);
+  m.finish(m.apply("Relu", {m.apply("Add", {product, x})}), 0.03F);
+  std::vector<std::string> ran;
+  SessionOptions options;
+  options.on_step = [&](const StepTime& step) { ran.emplace_back(step.op_type); };
+  Session session(m.model(), options, kContext);
+  session.run(m.feeds());
+  EXPECT_EQ(ran, std::vector<std::string>{"QLinearConv"});
+}
+
+TEST(IntegerTable, LooksUpWhatStaysReal) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Maker m(seed, DType::Float32);
+    const std::string x = m.activation({2, 3, m.pick(1, 40), m.pick(1, 40)});
+    const std::string gate = m.apply(seed % 2 == 0 ? "HardSigmoid" : "Tanh", {x});
+    m.output(m.apply("Mul", {x, gate}));
+    std::vector<std::string> ran;
+    SessionOptions options;
+    options.on_step = [&](const StepTime& step) { ran.emplace_back(step.op_type); };
+    Session session(m.model(), options, kContext);
+    Session simulated(m.model(), {.integer = false}, kContext);
+    EXPECT_EQ(session.run(m.feeds()), simulated.run(m.feeds())) << seed;
+    const bool limited = used_isa() < Isa::Vnni;
+    if (!limited) {
+      EXPECT_EQ(ran, std::vector<std::string>{"Table"});
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Contract, IntegerKernels, ::testing::ValuesIn(kFamilies),

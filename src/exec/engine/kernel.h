@@ -69,13 +69,6 @@ struct Kernel {
   Kernel(Refusal no) : refusal(std::move(no.reason)) {}  // NOLINT: refusals convert
 };
 
-/// A kernel that calls an object of its own.
-template <typename T, typename... Args>
-Kernel kernel_of(Args&&... args) {
-  auto object = std::make_shared<T>(std::forward<Args>(args)...);
-  return [object](Call& call) { (*object)(call); };
-}
-
 inline Kernel sharing(Kernel kernel) {
   kernel.shares = true;
   return kernel;

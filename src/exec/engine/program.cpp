@@ -10,13 +10,27 @@
 #include "exec/engine/bridge.h"
 #include "exec/engine/captures.h"
 #include "exec/engine/onednn/onednn.h"
-#include "exec/engine/parallel.h"
+#include "exec/engine/team.h"
 #include "exec/engine/types.h"
 #include "exec/fused.h"
-#include "ops/facts.h"
+#include "ops/ops.h"
 
 namespace quench::exec {
 namespace {
+
+/// libtorch shares the work of these, and of what is pointwise, only where there is much of it:
+/// small ones take the same time in a team as outside, and need not end it.
+constexpr auto kLight = std::to_array<std::string_view>(
+    {"Concat", "Expand", "Gather", "LpNormalization", "Range", "ReduceMax", "ReduceMean",
+     "ReduceSum", "Shape", "Slice", "Softmax", "Split"});
+/// Elements of the largest tensor of a small step: libtorch's least share of work.
+constexpr std::int64_t kSmall = 32768;
+
+bool is_light(std::string_view op_type) {
+  const ops::OpInfo* op = ops::find_op("", op_type);
+  const bool pointwise = op != nullptr && (op->facts.is & ops::kPointwise) != 0;
+  return pointwise || std::ranges::find(kLight, op_type) != kLight.end();
+}
 
 bool is_short_float(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
 
@@ -192,6 +206,7 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   if (!kernel.run) return no(kernel.refusal);
   Step step;
   step.shares = kernel.shares || ops::is(node, ops::kView);
+  step.light = is_light(node.op_type) && context.captured.empty();
   const bool plain =
       info->any_float || (context.captured.empty() && !takes_short_floats(graph_, node));
   step.run = plain ? std::move(kernel.run) : widened(std::move(kernel.run));
@@ -268,6 +283,7 @@ Program::Schedule Program::make_schedule(const std::vector<int>& fed,
     }
   }
   result.stretches = stretches_of(result.steps);
+  result.sizes = sizes_;
   // Fed tensors belong to the caller.
   result.reusable = result.release;
   for (std::vector<int>& slots : result.reusable) {
@@ -294,23 +310,42 @@ std::vector<Program::Stretch> Program::stretches_of(const std::vector<int>& step
   std::vector<Stretch> result;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps_[static_cast<std::size_t>(steps[i])];
-    if (result.empty() || step.shares != result.back().joins) {
-      result.push_back({.begin = i, .joins = step.shares});
+    const bool joins = step.shares || (step.light && step.small);
+    if (result.empty() || joins != result.back().joins) {
+      result.push_back({.begin = i, .joins = joins});
     }
     result.back().end = i + 1;
+    result.back().shared += step.shared;
   }
   return result;
 }
 
+void Program::watch_sizes(Step& step) {
+  const auto is_small = [&](int slot) {
+    // Of constants (tables) only a part is read.
+    if (slot < 0 || producer_[static_cast<std::size_t>(slot)] < 0) return true;
+    const at::Tensor& value = slots_[static_cast<std::size_t>(slot)];
+    return !value.defined() || value.numel() <= kSmall;
+  };
+  const bool small =
+      std::ranges::all_of(step.in, is_small) && std::ranges::all_of(step.out, is_small);
+  if (small != step.small) ++sizes_;
+  step.small = small;
+}
+
 void Program::run_steps(Schedule& plan) {
-  // Below that the pool is not worth its parallel region.
-  constexpr std::int64_t kWorthAPool = 3;
+  // Below that a team is not worth its parallel region.
+  constexpr std::int64_t kWorthATeam = 3;
   Clock::time_point start;
+  if (plan.sizes != sizes_) {
+    plan.stretches = stretches_of(plan.steps);
+    plan.sizes = sizes_;
+  }
   for (Stretch& stretch : plan.stretches) {
     const std::int64_t before = times_shared();
     const auto run = [&] { run_stretch(plan, stretch, start); };
-    if (stretch.shared >= kWorthAPool && !on_sample_) {
-      run_in_pool(run);
+    if (stretch.shared >= kWorthATeam && !on_sample_) {
+      run_as_team(run);
     } else {
       run();
     }
@@ -321,11 +356,14 @@ void Program::run_steps(Schedule& plan) {
 void Program::run_stretch(const Schedule& plan, const Stretch& stretch, Clock::time_point& begin) {
   using Milliseconds = std::chrono::duration<double, std::milli>;
   for (std::size_t i = stretch.begin; i < stretch.end; ++i) {
-    const Step& step = steps_[static_cast<std::size_t>(plan.steps[i])];
+    Step& step = steps_[static_cast<std::size_t>(plan.steps[i])];
     Call call(slots_, step.in, step.out, plan.reusable[i]);
+    const std::int64_t shared = times_shared();
     const auto start = on_step_ ? Clock::now() : Clock::time_point();
     if (i == 0) begin = start;
     run_step(step, call);
+    step.shared = step.shares || step.light ? times_shared() - shared : 0;
+    if (step.light) watch_sizes(step);
     if (on_step_) {
       on_step_({.node = step.label,
                 .op_type = step.op_type,

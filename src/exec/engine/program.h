@@ -54,14 +54,17 @@ class Program {
     std::vector<int> out;
     std::string label;
     std::string op_type;
-    bool shares = false;  ///< may run in the thread pool
+    bool shares = false;      ///< may run in a team
+    bool light = false;       ///< likewise, where its tensors are small
+    bool small = false;       ///< they were in the last run
+    std::int64_t shared = 0;  ///< how often that had work for a team
   };
-  /// Steps of a schedule that follow each other and may run in the thread pool.
+  /// Steps of a schedule that follow each other and may run in a team.
   struct Stretch {
     std::size_t begin = 0;
     std::size_t end = 0;
-    std::int64_t shared = 0;  ///< how often the last run had work for the thread pool
-    bool joins = false;       ///< its steps may run in the thread pool
+    std::int64_t shared = 0;  ///< how often the last run had work for a team
+    bool joins = false;       ///< its steps may run in a team
   };
   /// The steps that a pair of feeds and wanted slots needs, and which slots each step frees.
   struct Schedule {
@@ -71,6 +74,7 @@ class Program {
     std::vector<std::vector<int>> release;
     std::vector<std::vector<int>> reusable;  ///< of those, the ones a kernel may write into
     std::vector<Stretch> stretches;          ///< cover all steps
+    std::size_t sizes = 0;                   ///< the state of `sizes_` that they were made for
   };
 
   void give_up(ValueId id);
@@ -81,6 +85,7 @@ class Program {
   Schedule make_schedule(const std::vector<int>& fed, const std::vector<int>& wanted) const;
   std::vector<int> steps_between(const std::vector<int>& fed, const std::vector<int>& wanted) const;
   std::vector<Stretch> stretches_of(const std::vector<int>& steps) const;
+  void watch_sizes(Step& step);
   void run_steps(Schedule& schedule);
   void run_stretch(const Schedule& schedule, const Stretch& stretch, Clock::time_point& begin);
   void run_step(const Step& step, Call& call);
@@ -98,6 +103,7 @@ class Program {
   std::vector<std::string> captures_;
   std::vector<int> capture_slots_;
   std::vector<std::unique_ptr<Schedule>> schedules_;
+  std::size_t sizes_ = 0;  ///< how often tensors of light steps became small or large
 };
 
 /// Runs every node whose inputs are all constants and keeps its results as constants.

@@ -1,24 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins a layer with the bias and activation behind it into one node of the engine's own domain:
-// inputs X, W, B; attributes `activation`, `activation_alpha`, `activation_beta`.
+// Joins a layer with the bias, residual and activation behind it into one node of the engine's own
+// domain: inputs X, W, B, Z; attributes `activation`, `activation_alpha`, `activation_beta`, and
+// `residual`: whether Z is added "before" or "after" the activation.
+#include <algorithm>
+
 #include "exec/rewrites/activation.h"
 #include "passes/layer.h"
+#include "passes/match.h"
 
 namespace quench::exec::rewrites {
 namespace {
 
-class Fusion : GrowingLayer {
+/// Known alike in every dimension, so that adding them broadcasts nothing.
+bool same_type(const ValueType& a, const ValueType& b) {
+  if (a.kind != ValueType::Kind::Tensor || a != b || !a.shape) return false;
+  return std::ranges::all_of(*a.shape,
+                             [](const Dim& dim) { return dim.known() || !dim.symbol.empty(); });
+}
+
+/// A layer that grows by the nodes behind it.
+class Fusion {
  public:
   Fusion(Rewriter& rewriter, NodeId id, Layer layer)
-      : GrowingLayer(rewriter, id), layer_(std::move(layer)), fused_(rewriter.node(id)) {}
+      : rewriter_(rewriter), layer_(std::move(layer)), fused_(rewriter.node(id)), place_(id) {}
 
   void run() {
     take_bias();
-    put_activation(fused_, take_activation());
+    const bool adds = layer_.kind != ops::WeightKind::TransposedConvolution;
+    const bool before = adds && take_residual("before");
+    const bool activated = take_activation();
+    if (adds && !before && activated) take_residual("after");
     if (!dead_.empty()) finish();
   }
 
  private:
+  ValueId result() const { return rewriter_.result(place_); }
+
+  void advance(NodeId next) {
+    dead_.push_back(place_);
+    place_ = next;
+  }
+
   void take_bias() {
     const NodeId next = rewriter_.next(result());
     if (next == kNoNode) return;
@@ -27,6 +49,32 @@ class Fusion : GrowingLayer {
     for (std::size_t i = 0; i < layer_.shift.size(); ++i) layer_.shift[i] += step->shift[i];
     has_bias_ = true;
     advance(next);
+  }
+
+  bool take_residual(const char* where) {
+    const NodeId next = rewriter_.next(result());
+    const Node* add = rewriter_.as(next, "Add");
+    if (add == nullptr) add = rewriter_.as(next, "Sum");
+    const ValueId other = add == nullptr ? kNoValue : other_operand(*add, result());
+    const Graph& graph = rewriter_.graph();
+    if (other == kNoValue || graph[other].constant || rewriter_.opset() < 7 ||
+        !same_type(graph[result()].type, graph[other].type)) {
+      return false;
+    }
+    residual_ = other;
+    fused_.set("residual", std::string(where));
+    advance(next);
+    return true;
+  }
+
+  bool take_activation() {
+    const NodeId next = rewriter_.next(result());
+    if (next == kNoNode) return false;
+    const auto activation = activation_of(rewriter_, rewriter_.node(next));
+    if (!activation || rewriter_.node(next).inputs[0] != result()) return false;
+    put_activation(fused_, *activation);
+    advance(next);
+    return true;
   }
 
   /// The bias as the engine wants it: one number a channel, and nothing to multiply it by.
@@ -56,20 +104,26 @@ class Fusion : GrowingLayer {
     fused_.domain = kEngineDomain;
     const FloatLayerNode inputs{.x = fused_.inputs[FloatLayerNode::kX],
                                 .w = fused_.inputs[FloatLayerNode::kW],
-                                .bias = bias()};
+                                .bias = bias(),
+                                .residual = residual_};
     fused_.inputs = inputs.inputs();
     fused_.erase("beta");
     fused_.outputs = rewriter_.node(place_).outputs;
     rewriter_.replace(place_, std::move(fused_), dead_);
   }
 
+  Rewriter& rewriter_;
   Layer layer_;
   Node fused_;
+  NodeId place_;  ///< the last node that is part of the layer
+  std::vector<NodeId> dead_;
+  ValueId residual_ = kNoValue;
   bool has_bias_ = false;
 };
 
 void sweep(Rewriter& rewriter) {
-  for (NodeId id = 0; id < rewriter.num_nodes(); ++id) {
+  // From the end: of two layers that are added, the later one takes the sum.
+  for (NodeId id = rewriter.num_nodes() - 1; id >= 0; --id) {
     if (!rewriter.alive(id)) continue;
     auto layer = layer_of(rewriter, rewriter.node(id));
     if (!layer || rewriter.node(id).get_int("transA", 0) != 0) continue;

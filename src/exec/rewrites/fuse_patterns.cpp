@@ -10,7 +10,8 @@ PassReport fuse_patterns(Model& model, const PassOptions& options) {
     for (NodeId id = 0; id < rewriter.num_nodes(); ++id) {
       if (!rewriter.alive(id)) continue;
       if (fuse_gate(rewriter, id) || fuse_layer_norm(rewriter, id)) continue;
-      fuse_relu(rewriter, id);
+      if (fuse_gather_rows(rewriter, id)) continue;
+      if (!fuse_softmax(rewriter, id)) fuse_relu(rewriter, id);
     }
   });
 }

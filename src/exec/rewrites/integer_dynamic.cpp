@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of an activation that is quantised as it comes: DynamicQuantizeLinear, MatMulInteger,
-// Cast and Mul become one MatMulIntegerToFloat, with the bias behind it.
+// Cast and Mul become one MatMulIntegerToFloat, with the bias and what follows behind it.
+#include <cmath>
+
 #include "exec/rewrites/activation.h"
 #include "exec/rewrites/integer.h"
 #include "passes/affine.h"
@@ -9,9 +11,9 @@
 namespace quench::exec::rewrites {
 namespace {
 
-class DynamicRule : GrowingLayer {
+class DynamicRule {
  public:
-  DynamicRule(Rewriter& rewriter, NodeId id) : GrowingLayer(rewriter, id) {}
+  DynamicRule(Rewriter& rewriter, NodeId id) : rewriter_(rewriter), first_(id), place_(id) {}
 
   bool run() {
     const Node* product = rewriter_.as(first_, "MatMulInteger");
@@ -28,14 +30,25 @@ class DynamicRule : GrowingLayer {
       return false;
     }
     take_bias();
+    take_number();
+    take_row_factors();
+    take_residual();
+    if (residual_ == kNoValue && factors_ == kNoValue) take_activation();
     finish(*product, rewriter_.node(source).outputs[1]);
     return true;
   }
 
  private:
+  ValueId result() const { return rewriter_.result(place_); }
+
+  void advance(NodeId next) {
+    dead_.push_back(place_);
+    place_ = next;
+  }
+
   bool takes_cast() {
-    NodeId next = kNoNode;
-    const Node* cast = next_as("Cast", next);
+    const NodeId next = rewriter_.next(result());
+    const Node* cast = rewriter_.as(next, "Cast");
     if (cast == nullptr || cast->get_int("to", 0) != static_cast<std::int64_t>(DType::Float32)) {
       return false;
     }
@@ -52,8 +65,8 @@ class DynamicRule : GrowingLayer {
   }
 
   bool takes_scales(ValueId dynamic) {
-    NodeId next = kNoNode;
-    const Node* mul = next_as("Mul", next);
+    const NodeId next = rewriter_.next(result());
+    const Node* mul = rewriter_.as(next, "Mul");
     const ValueId factor = mul == nullptr ? kNoValue : other_operand(*mul, result());
     const NodeId maker = rewriter_.maker(factor);
     const Node* scales = rewriter_.as(maker, "Mul");
@@ -66,8 +79,8 @@ class DynamicRule : GrowingLayer {
   }
 
   void take_bias() {
-    NodeId next = kNoNode;
-    const Node* add = next_as("Add", next);
+    const NodeId next = rewriter_.next(result());
+    const Node* add = rewriter_.as(next, "Add");
     const Tensor* other =
         add == nullptr ? nullptr : rewriter_.constant(other_operand(*add, result()));
     const auto& shape = rewriter_.graph()[result()].type.shape;
@@ -80,24 +93,96 @@ class DynamicRule : GrowingLayer {
     advance(next);
   }
 
+  /// A Mul by one number, as attention has it for its queries: part of the scales and the bias.
+  void take_number() {
+    const NodeId next = rewriter_.next(result());
+    const Node* mul = rewriter_.as(next, "Mul");
+    if (mul == nullptr || rewriter_.opset() < 7) return;
+    const auto number = rewriter_.scalar(other_operand(*mul, result()));
+    if (!number || !std::isfinite(*number)) return;
+    number_ = *number;
+    advance(next);
+  }
+
+  /// A Mul by one number for each row, as masks of words are.
+  void take_row_factors() {
+    const NodeId next = rewriter_.next(result());
+    const Node* mul = rewriter_.as(next, "Mul");
+    const ValueId other = mul == nullptr ? kNoValue : other_operand(*mul, result());
+    const Graph& graph = rewriter_.graph();
+    if (other == kNoValue || graph[other].constant || rewriter_.opset() < 7 ||
+        graph[other].type.dtype != DType::Float32) {
+      return;
+    }
+    ValueType rows = graph[result()].type;
+    if (!rows.shape || rows.shape->empty()) return;
+    rows.shape->back() = {.value = 1, .symbol = {}};
+    if (!same_shape(rows, graph[other].type)) return;
+    factors_ = other;
+    advance(next);
+  }
+
+  /// An Add of another value of the same shape.
+  void take_residual() {
+    const NodeId next = rewriter_.next(result());
+    const Node* add = rewriter_.as(next, "Add");
+    const ValueId other = add == nullptr ? kNoValue : other_operand(*add, result());
+    const Graph& graph = rewriter_.graph();
+    if (other == kNoValue || graph[other].constant || rewriter_.opset() < 7 ||
+        !same_shape(graph[result()].type, graph[other].type) ||
+        graph[other].type.dtype != DType::Float32) {
+      return;
+    }
+    residual_ = other;
+    advance(next);
+  }
+
+  void take_activation() {
+    const NodeId next = rewriter_.next(result());
+    if (next == kNoNode) return;
+    const auto activation = activation_of(rewriter_, rewriter_.node(next));
+    if (!activation || rewriter_.node(next).inputs[0] != result()) return;
+    activation_ = *activation;
+    advance(next);
+  }
+
+  ValueId scales() {
+    if (number_ == 1) return scale_;
+    Tensor tensor = convert(*rewriter_.constant(scale_), DType::Float32);
+    for (float& each : tensor.mutable_data<float>()) each *= static_cast<float>(number_);
+    return rewriter_.add_constant("scale", std::move(tensor));
+  }
+
   ValueId bias() {
     if (bias_.empty()) return kNoValue;
+    for (double& each : bias_) each *= number_;
     const Tensor wide = Tensor::of<double>({std::ssize(bias_)}, bias_);
     return rewriter_.add_constant("bias", convert(wide, DType::Float32));
   }
 
   void finish(const Node& product, ValueId dynamic) {
     const DynamicNode inputs{.a = {product.inputs[0], dynamic, product.input(2)},
-                             .b = {product.inputs[1], scale_, product.input(3)},
-                             .bias = bias()};
+                             .b = {product.inputs[1], scales(), product.input(3)},
+                             .bias = bias(),
+                             .residual = residual_,
+                             .factors = factors_};
     Node fused = engine_node("MatMulIntegerToFloat", product.name, inputs.inputs(),
                              rewriter_.node(place_).outputs);
+    put_activation(fused, activation_);
     rewriter_.replace(place_, std::move(fused), dead_);
   }
 
+  Rewriter& rewriter_;
+  NodeId first_;
+  NodeId place_;
   const Tensor* weight_ = nullptr;
   ValueId scale_ = kNoValue;
   std::vector<double> bias_;
+  double number_ = 1;
+  ValueId factors_ = kNoValue;
+  ValueId residual_ = kNoValue;
+  Activation activation_;
+  std::vector<NodeId> dead_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers whose operands are quantised to 8 bits.
+// Layers whose operands lie on 8-bit grids.
 #include <algorithm>
 #include <cmath>
 
@@ -20,9 +20,9 @@ bool is_plain(const Node& node) {
 
 bool is_matrix(const Node& node) { return ops::facts(node).weight == ops::WeightKind::Matrix; }
 
-class LayerRule : GrowingLayer {
+class LayerRule {
  public:
-  LayerRule(Rewriter& rewriter, NodeId id) : GrowingLayer(rewriter, id) {}
+  LayerRule(Rewriter& rewriter, NodeId id) : rewriter_(rewriter), first_(id), place_(id) {}
 
   bool run() {
     const Node& node = rewriter_.node(first_);
@@ -34,40 +34,46 @@ class LayerRule : GrowingLayer {
     const auto w = dequantised(rewriter_, node.inputs[1]);
     if (!x || !w || !read_weight(node, *w) || !read_bias(node, *x, *w)) return false;
     take_added_bias(node);
-    activation_ = take_activation();
+    if (name != "QLinearConvTranspose") take_residual();
+    take_activation();
     finish(name, *x, *w);
     return true;
   }
 
  private:
+  ValueId result() const { return rewriter_.result(place_); }
   const Graph& graph() const { return rewriter_.graph(); }
+
+  void advance(NodeId next) {
+    dead_.push_back(place_);
+    place_ = next;
+  }
 
   /// Counts the output channels; false where the scales do not lie along them.
   bool read_weight(const Node& node, const Quantised& w) {
     const Tensor* weight = rewriter_.constant(w.value);
-    if (weight != nullptr && !is_centred(w.params)) return false;
+    if (weight != nullptr && !is_centred(w.grid)) return false;
     const bool either = ops::facts(node).weights == (ops::kInput0 | ops::kInput1);
-    if (weight == nullptr) return either && w.params.per_tensor;
+    if (weight == nullptr) return either && w.grid.per_tensor;
     const auto layout = ops::weight_layout(node, 1, weight->shape());
     if (!layout || (is_matrix(node) && weight->rank() != 2)) {
-      return either && weight->rank() > 2 && w.params.per_tensor;
+      return either && weight->rank() > 2 && w.grid.per_tensor;
     }
     const bool convolution = ops::facts(node).weight == ops::WeightKind::Convolution;
     if (!convolution && layout->groups != 1) return false;
     channels_ = layout->channels;
-    const std::int64_t given = w.params.axis < 0 ? w.params.axis + weight->rank() : w.params.axis;
-    if (w.params.per_tensor) return true;
-    return given == layout->channel_axis && rewriter_.constant(w.params.scale)->size() == channels_;
+    const std::int64_t given = w.grid.axis < 0 ? w.grid.axis + weight->rank() : w.grid.axis;
+    if (w.grid.per_tensor) return true;
+    return given == layout->channel_axis && rewriter_.constant(w.grid.scale)->size() == channels_;
   }
 
-  /// The bias stays integers where its scale is that of the sums, and becomes floats otherwise.
+  /// The bias stays integers where its steps are the sums' own, and becomes real numbers otherwise.
   bool read_bias(const Node& node, const Quantised& x, const Quantised& w) {
     const int input = ops::facts(node).bias;
     const ValueId given = input < 0 ? kNoValue : node.input(static_cast<std::size_t>(input));
     if (given == kNoValue) return true;
     if (channels_ == 0) return false;
-    if (const Tensor* floats = rewriter_.constant(given))
-      return set_bias(to_doubles_or_none(*floats));
+    if (const Tensor* real = rewriter_.constant(given)) return set_bias(to_doubles_or_none(*real));
     const Node* dequantise = rewriter_.maker_as(given, "DequantizeLinear");
     if (dequantise == nullptr) return false;
     const Tensor* steps = rewriter_.constant(dequantise->input(0));
@@ -78,7 +84,7 @@ class LayerRule : GrowingLayer {
     }
     const std::vector<double> step = to_doubles(*scale);
     if (std::ssize(step) != 1 && std::ssize(step) != channels_) return false;
-    if (steps->dtype() == DType::Int32 && is_scale_of_sums(step, x, w)) {
+    if (steps->dtype() == DType::Int32 && are_sums_steps(step, x, w)) {
       bias_ = dequantise->inputs[0];
       return true;
     }
@@ -104,11 +110,10 @@ class LayerRule : GrowingLayer {
   }
 
   /// oneDNN's weights are signed, with zero points of zero.
-  bool is_centred(const ParamValues& params) const {
-    if (params.zero == kNoValue) return params.dtype == DType::Int8;
-    const auto wanted =
-        std::byte{static_cast<unsigned char>(params.dtype == DType::Int8 ? 0 : 128)};
-    return std::ranges::all_of(rewriter_.constant(params.zero)->bytes(),
+  bool is_centred(const Grid& grid) const {
+    if (grid.zero == kNoValue) return grid.dtype == DType::Int8;
+    const auto wanted = std::byte{static_cast<unsigned char>(grid.dtype == DType::Int8 ? 0 : 128)};
+    return std::ranges::all_of(rewriter_.constant(grid.zero)->bytes(),
                                [=](std::byte each) { return each == wanted; });
   }
 
@@ -119,11 +124,11 @@ class LayerRule : GrowingLayer {
            std::ranges::all_of(zero->bytes(), [](std::byte each) { return each == std::byte{0}; });
   }
 
-  bool is_scale_of_sums(const std::vector<double>& step, const Quantised& x,
-                        const Quantised& w) const {
+  bool are_sums_steps(const std::vector<double>& step, const Quantised& x,
+                      const Quantised& w) const {
     constexpr double kRounding = 1e-6;
-    const double source = scale_of(rewriter_, x.params);
-    const std::vector<double> weight = to_doubles(*rewriter_.constant(w.params.scale));
+    const double source = scale_of(rewriter_, x.grid);
+    const std::vector<double> weight = to_doubles(*rewriter_.constant(w.grid.scale));
     for (std::size_t i = 0; i < static_cast<std::size_t>(channels_); ++i) {
       const double wanted = source * weight[weight.size() == 1 ? 0 : i];
       const double got = step[step.size() == 1 ? 0 : i];
@@ -135,14 +140,44 @@ class LayerRule : GrowingLayer {
   /// An Add of a constant behind a MatMul without bias.
   void take_added_bias(const Node& node) {
     if (!is_matrix(node) || channels_ == 0 || bias_ != kNoValue || !added_.empty()) return;
-    NodeId next = kNoNode;
-    const Node* add = next_as("Add", next);
+    const NodeId next = rewriter_.next(result());
+    const Node* add = rewriter_.as(next, "Add");
     const auto& shape = graph()[result()].type.shape;
     if (add == nullptr || !shape || rewriter_.opset() < 7) return;
     const Tensor* other = rewriter_.constant(other_operand(*add, result()));
     const Channels channels{.count = channels_, .last = true, .rank = std::ssize(*shape)};
     const auto numbers = other == nullptr ? std::nullopt : per_channel(*other, channels);
     if (numbers && set_bias(*numbers)) advance(next);
+  }
+
+  void take_residual() {
+    const NodeId next = rewriter_.next(result());
+    const Node* add = rewriter_.as(next, "Add");
+    const ValueId other = add == nullptr ? kNoValue : other_operand(*add, result());
+    if (other == kNoValue || rewriter_.opset() < 7) return;
+    const auto z = dequantised_per_tensor(rewriter_, other);
+    if (!z || graph()[z->value].constant ||
+        !same_shape(graph()[result()].type, graph()[other].type)) {
+      return;
+    }
+    // Only where the sum is quantised at once: the residual's memory may hold the result.
+    ValueId sum = rewriter_.result(next);
+    const NodeId after = rewriter_.next(sum);
+    if (after != kNoNode && activation_of(rewriter_, rewriter_.node(after))) {
+      sum = rewriter_.result(after);
+    }
+    if (!quantiser_behind(rewriter_, sum)) return;
+    residual_ = *z;
+    advance(next);
+  }
+
+  void take_activation() {
+    const NodeId next = rewriter_.next(result());
+    if (next == kNoNode) return;
+    const auto activation = activation_of(rewriter_, rewriter_.node(next));
+    if (!activation || rewriter_.node(next).inputs[0] != result()) return;
+    activation_ = *activation;
+    advance(next);
   }
 
   ValueId bias() {
@@ -156,8 +191,9 @@ class LayerRule : GrowingLayer {
     if (quantiser) advance(quantiser->node);
     const LayerNode inputs{.x = x.input(),
                            .w = w.input(),
-                           .out = quantiser ? quantiser->params.input() : ByteInput{},
-                           .bias = bias()};
+                           .out = quantiser ? quantiser->grid.input() : ByteInput{},
+                           .bias = bias(),
+                           .residual = residual_.input()};
     const Node& first = rewriter_.node(first_);
     Node fused = engine_node(name, first.name, inputs.inputs(), rewriter_.node(place_).outputs);
     fused.attributes = first.attributes;
@@ -166,9 +202,14 @@ class LayerRule : GrowingLayer {
     rewriter_.replace(place_, std::move(fused), dead_);
   }
 
+  Rewriter& rewriter_;
+  NodeId first_;
+  NodeId place_;  ///< the last node that is part of the layer
+  std::vector<NodeId> dead_;
   std::int64_t channels_ = 0;  ///< 0: not known, the weight is no constant matrix
   ValueId bias_ = kNoValue;
   std::vector<float> added_;
+  Quantised residual_;
   Activation activation_;
 };
 

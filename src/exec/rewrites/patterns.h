@@ -12,6 +12,10 @@ namespace quench::exec::rewrites {
 bool fuse_gate(Rewriter& rewriter, NodeId root);
 /// (x - mean) / sqrt(variance + epsilon) * scale + bias over the last axis.
 bool fuse_layer_norm(Rewriter& rewriter, NodeId root);
+/// Softmax over the last axis of x times a number, plus a mask.
+bool fuse_softmax(Rewriter& rewriter, NodeId root);
+/// Rows of an 8-bit table times their scales.
+bool fuse_gather_rows(Rewriter& rewriter, NodeId root);
 /// Clip from zero without an upper bound.
 bool fuse_relu(Rewriter& rewriter, NodeId root);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "contract/fast_kernels/problem.h"
+#include "exec/engine/int8/loops_avx512.h"
 
 namespace quench::fast {
 
@@ -44,9 +45,14 @@ Problem of_bytes(std::int64_t size, std::uint8_t flip, std::function<void(std::u
       std::move(wanted), absolute);
 }
 
-RowShape rows(Random& random, Size size) {
-  if (size == Size::Large) return {256, 256};
-  return {random.pick(1, 9), random.pick(1, 150)};
+struct Rows {
+  RowShape shape;
+  std::int64_t stride;
+};
+Rows rows(Random& random, Size size) {
+  if (size == Size::Large) return {{256, 256}, 320};
+  const RowShape shape{random.pick(1, 9), random.pick(1, 150)};
+  return {shape, shape.columns + random.pick(0, 30)};
 }
 
 double at(const std::vector<float>& numbers, std::int64_t i) {
@@ -146,7 +152,7 @@ Problem mul(Random& random, Size size) {
 }
 
 Problem mul_rows(Random& random, Size size) {
-  const RowShape shape = rows(random, size);
+  const RowShape shape = rows(random, size).shape;
   const auto a = random.bytes(shape.rows * shape.columns);
   const auto factors = random.floats(shape.columns, 0, 2);
   const exec::ByteLoad load{random.uniform(0.1F, 1), static_cast<float>(random.pick(0, 255)),
@@ -174,8 +180,42 @@ Problem look_up(Random& random, Size size) {
       [=](std::int64_t i) { return at(table, at(src, i)); }, 0);
 }
 
+/// What lies between the rows of the results is left alone: it stays zero.
+Problem apart(const Rows& form, std::function<void(std::uint8_t*)> run,
+              std::function<double(std::int64_t)> byte) {
+  const std::int64_t columns = form.shape.columns;
+  return of_bytes(
+      form.shape.rows * form.stride, 0, std::move(run),
+      [=](std::int64_t i) {
+        const std::int64_t column = i % form.stride;
+        return column < columns ? byte(i / form.stride * columns + column) : 0;
+      },
+      0);
+}
+
+Problem look_up_rows(Random& random, Size size) {
+  const Rows form = rows(random, size);
+  const auto table = random.bytes(256);
+  const auto src = random.bytes(form.shape.rows * form.shape.columns);
+  return apart(
+      form,
+      [=](std::uint8_t* dst) {
+        exec::look_up_rows_loop(table.data(), src.data(), dst, form.shape, form.stride);
+      },
+      [=](std::int64_t i) { return at(table, at(src, i)); });
+}
+
+Problem copy_rows(Random& random, Size size) {
+  const Rows form = rows(random, size);
+  const auto src = random.bytes(form.shape.rows * form.shape.columns);
+  return apart(
+      form,
+      [=](std::uint8_t* dst) { exec::copy_rows_loop(src.data(), dst, form.shape, form.stride); },
+      [=](std::int64_t i) { return at(src, i); });
+}
+
 Problem look_up_channels(Random& random, Size size) {
-  const RowShape shape = rows(random, size);
+  const RowShape shape = rows(random, size).shape;
   const auto tables = random.bytes(256 * shape.columns);
   const auto src = random.bytes(shape.rows * shape.columns);
   return of_bytes(
@@ -187,7 +227,7 @@ Problem look_up_channels(Random& random, Size size) {
 }
 
 Problem sum_rows(Random& random, Size size) {
-  const RowShape shape = rows(random, size);
+  const RowShape shape = rows(random, size).shape;
   const auto src = random.bytes(shape.rows * shape.columns);
   const std::uint8_t flip = random.flip();
   return problem<std::int32_t>(
@@ -202,6 +242,30 @@ Problem sum_rows(Random& random, Size size) {
           sum += flipped(at(src, row * shape.columns + i), flip);
         }
         return sum;
+      },
+      0);
+}
+
+Problem max_rows(Random& random, Size size) {
+  const RowShape shape = rows(random, size).shape;
+  const auto src = random.bytes(shape.rows * shape.columns);
+  const bool is_signed = random.pick(0, 1) == 1;
+  const std::uint8_t flip = is_signed ? 0x80 : 0;
+  return of_bytes(
+      shape.columns, flip,
+      [=](std::uint8_t* dst) {
+        std::vector<const std::uint8_t*> lines;
+        for (std::int64_t i = 0; i < shape.rows; ++i) {
+          lines.push_back(src.data() + i * shape.columns);
+        }
+        exec::avx512::max_rows(lines, is_signed, dst, shape.columns);
+      },
+      [=](std::int64_t i) {
+        double most = 0;
+        for (std::int64_t row = 0; row < shape.rows; ++row) {
+          most = std::max(most, flipped(at(src, row * shape.columns + i), flip));
+        }
+        return most;
       },
       0);
 }

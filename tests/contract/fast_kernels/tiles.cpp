@@ -10,6 +10,7 @@
 namespace quench::fast::problems {
 namespace {
 
+using exec::AddBytes;
 using exec::Finish;
 using exec::kTileColumns;
 
@@ -89,12 +90,13 @@ struct Sums {
     return numbers[index(row * width * kTileColumns + column)];
   }
   std::int64_t size() const { return rows * stride; }
-  exec::FinishedTile tile(void* dst) const {
+  exec::FinishedTile tile(const void* residual, void* dst) const {
     return {.sums = numbers.data(),
             .width = width,
             .rows = rows,
             .columns = columns,
             .stride = stride,
+            .residual = residual,
             .dst = dst};
   }
   double scaled(const Finish& finish, std::int64_t i) const {
@@ -187,26 +189,45 @@ Problem finish_tile(Random& random, Size size) {
   store.flip = 0;
   finish.out = exec::BytePattern(store);
   finish.slope = random.pick(0, 1) == 0 ? 1.0F : random.uniform(0, 0.5F);
+  finish.add = random.pick(0, 1) == 0 ? AddBytes::None : AddBytes::Once;
+  finish.residual = {.scale = random.uniform(0.2F, 1),
+                     .shift = static_cast<float>(random.pick(0, 255))};
+  // Registers read the residual of a last row whole.
+  const auto residual = random.bytes(sums.size() + 64);
   return problem<std::uint8_t>(
-      sums.size(), [=](std::uint8_t* dst) { exec::finish_tile(finish, sums.tile(dst)); },
+      sums.size(),
+      [=](std::uint8_t* dst) {
+        exec::finish_tile(finish,
+                          sums.tile(finish.add == AddBytes::None ? nullptr : residual.data(), dst));
+      },
       [=](std::int64_t i) {
-        const double x = sums.scaled(finish, i);
+        double x = sums.scaled(finish, i);
+        if (finish.add == AddBytes::Once) {
+          x += (residual[index(i)] - real(finish.residual.shift)) * real(finish.residual.scale);
+        }
         return stored(x < 0 ? x * real(finish.slope) : x, store);
       },
       kRounded);
 }
 
-Problem finish_floats(Random& random, Size size) {
+Problem finish_real(Random& random, Size size) {
   const Sums sums(random, size);
   Finish finish = random_finish(random, sums.width * kTileColumns);
-  finish.floats = true;
-  const bool bounded = random.pick(0, 1) == 1;
+  finish.real = true;
+  finish.gelu = random.pick(0, 1) == 1;
+  const bool bounded = !finish.gelu && random.pick(0, 1) == 1;
   finish.least = bounded ? 0 : -std::numeric_limits<float>::infinity();
   finish.most = bounded ? 6 : std::numeric_limits<float>::infinity();
+  const auto residual = random.floats(sums.size(), -3, 3);
+  const bool adds = random.pick(0, 1) == 1;
   return problem<float>(
-      sums.size(), [=](float* dst) { exec::finish_floats(finish, sums.tile(dst)); },
+      sums.size(),
+      [=](float* dst) {
+        exec::finish_real(finish, sums.tile(adds ? residual.data() : nullptr, dst));
+      },
       [=](std::int64_t i) {
-        const double x = sums.scaled(finish, i);
+        const double x = sums.scaled(finish, i) + (adds ? real(residual[index(i)]) : 0);
+        if (finish.gelu) return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
         return bounded ? std::clamp(x, 0.0, 6.0) : x;
       },
       2e-4, 1e-5);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as exporters write it: what the operators one by one compute, whatever the shapes and
-// masks.
+// Attention in one step: what the operators one by one compute, whatever the shapes and masks.
 #include <gtest/gtest.h>
 
 #include <cmath>

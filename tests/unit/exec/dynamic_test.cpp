@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products that are quantised as they come: what ONNX defines, whatever is joined behind the
-// product.
+// Products that are quantised as they come: what ONNX defines, whoever finds the range and
+// whatever is joined behind the product.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -173,6 +173,69 @@ TEST(DynamicQuantize, RoundsQuotientsAsTheyAre) {
     const TensorMap results = session.run({{"x", x}});
     SCOPED_TRACE(high);
     expect_quantised(results, x);
+  }
+}
+
+/// Rows of a table of bytes, made real in one step.
+template <typename T>
+void expect_rows(DType dtype, bool has_zero) {
+  std::mt19937 random(8);
+  Builder b;
+  b.input("ids", {{.value = -1, .symbol = "N"}, {.value = -1, .symbol = "S"}}, DType::Int64);
+  constexpr std::int64_t kRows = 19;
+  constexpr std::int64_t kColumns = 37;
+  Tensor table = Tensor::zeros(dtype, {kRows, kColumns});
+  Tensor zeros = Tensor::zeros(dtype, {kRows, 1});
+  for (T& each : table.mutable_data<T>()) each = static_cast<T>(random());
+  for (T& each : zeros.mutable_data<T>()) each = static_cast<T>(random());
+  b.constant("table", table).constant("zeros", zeros);
+  b.constant("scales", random_floats({kRows, 1}, random));
+  b.node("Gather", {"table", "ids"}, {"a"});
+  b.node("Cast", {"a"}, {"real"}).set("to", std::int64_t{1});
+  std::string last = "real";
+  if (has_zero) {
+    b.node("Gather", {"zeros", "ids"}, {"b"});
+    b.node("Cast", {"b"}, {"zero"}).set("to", std::int64_t{1});
+    b.node("Sub", {"real", "zero"}, {"moved"}), last = "moved";
+  }
+  b.node("Gather", {"scales", "ids"}, {"scale"});
+  b.node("Mul", {last, "scale"}, {"y"});
+  b.output("y");
+  Session plain(b.model, {.reference = true});
+  Session fast(b.model, {}, Context{.threads = 2});
+  for (const std::int64_t words : {0, 1, 7, 900}) {
+    Tensor ids = Tensor::zeros(DType::Int64, {2, words});
+    for (std::int64_t& each : ids.mutable_data<std::int64_t>()) {
+      each = static_cast<std::int64_t>(random() % (2 * kRows)) - kRows;
+    }
+    ASSERT_EQ(fast.run({{"ids", ids}}).at("y"), plain.run({{"ids", ids}}).at("y"));
+  }
+  EXPECT_THROW(fast.run({{"ids", Tensor::of<std::int64_t>({1, 1}, {kRows})}}), Error);
+}
+
+TEST(GatherRows, EqualsOperatorsOneByOne) {
+  expect_rows<std::int8_t>(DType::Int8, true);
+  expect_rows<std::uint8_t>(DType::UInt8, true);
+  expect_rows<std::int8_t>(DType::Int8, false);
+}
+
+TEST(LpNormalization, EqualsTheReference) {
+  std::mt19937 random(9);
+  for (const std::int64_t p : {1, 2}) {
+    for (const std::int64_t columns : {1, 5, 32, 77}) {
+      Builder b;
+      b.input("x", fixed({3, columns}));
+      b.node("LpNormalization", {"x"}, {"y"}).set("p", p);
+      b.output("y");
+      Tensor x = random_floats({3, columns}, random);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(columns); ++i) {
+        x.mutable_data<float>()[i] = 0;
+      }
+      x.mutable_data<float>()[static_cast<std::size_t>(columns)] = kNaN;
+      Session plain(b.model, {.reference = true});
+      Session fast(b.model, {});
+      expect_near(fast.run({{"x", x}}).at("y"), plain.run({{"x", x}}).at("y"), 1e-6F);
+    }
   }
 }
 

@@ -80,6 +80,61 @@ TEST(FuseKernels, ClipInBothForms) {
   EXPECT_EQ(fuse(computed), "Conv(x,c_w)->c Clip(c,_,high)->y");
 }
 
+TEST(FuseKernels, ResidualBeforeAndAfter) {
+  Builder before = start();
+  add_conv(before, "x", "c");
+  before.node("Add", {"x", "c"}, {"s"});
+  before.node("Relu", {"s"}, {"y"});
+  EXPECT_EQ(fuse(before), "quench.exec.Conv(x,c_w,_,x)->y");
+  EXPECT_EQ(before.graph().nodes[0].get_string("residual", ""), "before");
+  EXPECT_EQ(before.graph().nodes[0].get_string("activation", ""), "relu");
+
+  Builder after = start();
+  add_conv(after, "x", "c");
+  after.node("Relu", {"c"}, {"r"});
+  after.type("r", dims({-1, 2, 4, 4}));
+  after.node("Add", {"r", "x"}, {"y"});
+  EXPECT_EQ(fuse(after), "quench.exec.Conv(x,c_w,_,x)->y");
+  EXPECT_EQ(after.graph().nodes[0].get_string("residual", ""), "after");
+}
+
+TEST(FuseKernels, ResidualMadeAfterTheLayerMovesIt) {
+  Builder b = start();
+  add_conv(b, "x", "c");
+  b.node("Tanh", {"x"}, {"z"});
+  b.type("z", dims({-1, 2, 4, 4}));
+  b.node("Add", {"c", "z"}, {"y"});
+  EXPECT_EQ(fuse(b), "Tanh(x)->z quench.exec.Conv(x,c_w,_,z)->y");
+}
+
+TEST(FuseKernels, OfTwoLayersTheLaterTakesTheSum) {
+  Builder b = start();
+  add_conv(b, "x", "c");
+  add_conv(b, "x", "d");
+  b.node("Add", {"c", "d"}, {"y"});
+  EXPECT_EQ(fuse(b), "Conv(x,c_w)->c quench.exec.Conv(x,d_w,_,c)->y");
+}
+
+TEST(FuseKernels, ResidualNeedsEqualTypes) {
+  for (const auto& shape : {dims({-1, 2, 1, 1}), dims({1, 2, 4, 4}), dims({2, 4, 4})}) {
+    Builder b = start();
+    b.input("z", shape);
+    add_conv(b, "x", "c");
+    b.node("Add", {"c", "z"}, {"y"});
+    EXPECT_EQ(fuse(b), "Conv(x,c_w)->c Add(c,z)->y");
+  }
+  Builder unknown = start();  // two unknown dimensions need not be equal
+  unknown.input("z", {Dim{}, Dim{2, ""}});
+  add_conv(unknown, "x", "c");
+  unknown.type("c", {Dim{}, Dim{2, ""}});
+  unknown.node("Add", {"c", "z"}, {"y"});
+  EXPECT_EQ(fuse(unknown), "Conv(x,c_w)->c Add(c,z)->y");
+  Builder twice = start();
+  add_conv(twice, "x", "c");
+  twice.node("Add", {"c", "c"}, {"y"});
+  EXPECT_EQ(fuse(twice), "Conv(x,c_w)->c Add(c,c)->y");
+}
+
 TEST(FuseKernels, MatMulTakesItsBias) {
   Builder b;
   b.input("x", dims({-1, 5, 2}));
@@ -117,6 +172,17 @@ TEST(FuseKernels, GemmLosesAlphaAndBeta) {
   EXPECT_EQ(node.get_int("transB", 0), 1);
   EXPECT_EQ(*b.graph().constant(node.inputs[1]), Tensor::of<float>({1, 2}, {0.5F, 1}));
   EXPECT_EQ(*b.graph().constant(node.inputs[2]), Tensor::of<float>({1}, {12}));
+}
+
+TEST(FuseKernels, ConvTransposeTakesNoResidual) {
+  Builder b = start();
+  b.numbers("w", {2, 2, 1, 1}, {1, 2, 3, 4});
+  b.node("ConvTranspose", {"x", "w"}, {"c"});
+  b.type("c", dims({-1, 2, 4, 4}));
+  b.node("Relu", {"c"}, {"r"});
+  b.type("r", dims({-1, 2, 4, 4}));
+  b.node("Add", {"r", "x"}, {"y"});
+  EXPECT_EQ(fuse(b), "quench.exec.ConvTranspose(x,w)->r Add(r,x)->y");
 }
 
 TEST(FuseKernels, WhatOthersReadOrWantStays) {

@@ -215,5 +215,71 @@ TEST(FusePatterns, LayerNorm) {
   EXPECT_NE(run({.channels = 1}), whole);  // would not be one number a channel
 }
 
+/// Scores / 8 + mask -> Softmax.
+std::string attention(std::int64_t axis, const std::vector<Dim>& mask) {
+  return fused([&](Builder& b) {
+    b.input("q", dims({2, 4, 3, 5})).input("m", mask).number("eight", 8);
+    b.node("Div", {"q", "eight"}, {"d"});
+    b.node("Add", {"d", "m"}, {"a"});
+    b.node("Softmax", {"a"}, {"y"}).set("axis", axis);
+    b.type("d", dims({2, 4, 3, 5})).type("a", dims({2, 4, 3, 5}));
+  });
+}
+
+TEST(FusePatterns, SoftmaxOfAttention) {
+  EXPECT_EQ(attention(-1, dims({2, 1, 1, 5})), "quench.exec.ScaledSoftmax(q,m)->y");
+  EXPECT_EQ(attention(3, dims({5})), "quench.exec.ScaledSoftmax(q,m)->y");
+  EXPECT_EQ(attention(2, dims({5})), "Div(q,eight)->d Add(d,m)->a Softmax(a)->y");
+}
+
+/// Products around a Softmax, with what the score goes through in between.
+std::string heads(bool scales, bool masks, const passes::PassOptions& options = {}) {
+  Builder b;
+  b.input("q", dims({2, 4, 3, 6})).input("k", dims({2, 4, 6, 5})).input("v", dims({2, 4, 5, 7}));
+  b.input("m", dims({2, 1, 1, 5})).number("eight", 8);
+  b.node("MatMul", {"q", "k"}, {"s"});
+  std::string last = "s";
+  if (scales) b.node("Div", {last, "eight"}, {"d"}), last = "d";
+  if (masks) b.node("Add", {last, "m"}, {"a"}), last = "a";
+  b.node("Softmax", {last}, {"p"}).set("axis", std::int64_t{-1});
+  b.node("MatMul", {"p", "v"}, {"y"});
+  b.output("y");
+  for (const char* name : {"s", "d", "a", "p"}) {
+    if (b.id(name) != kNoValue) b.type(name, dims({2, 4, 3, 5}));
+  }
+  b.run({"fuse_patterns", "fuse_attention"}, options);
+  return b.text();
+}
+
+TEST(FusePatterns, Attention) {
+  EXPECT_EQ(heads(true, true), "quench.exec.ScaledAttention(q,k,v,m)->y");
+  EXPECT_EQ(heads(false, true), "quench.exec.ScaledAttention(q,k,v,m)->y");
+  EXPECT_EQ(heads(false, false), "quench.exec.ScaledAttention(q,k,v)->y");
+  for (const char* tap : {"s", "p"}) {
+    EXPECT_EQ(heads(true, true, {.keep = {tap}}),
+              "MatMul(q,k)->s quench.exec.ScaledSoftmax(s,m)->p MatMul(p,v)->y");
+  }
+}
+
+/// Through moves, and once for two readers; sums of two values have no kernel that tells.
+TEST(ShareRanges, TellsWhatANormFound) {
+  Builder b;
+  b.input("x", dims({4, 8})).numbers("g", {8}, std::vector<float>(8, 1));
+  b.constant("flat", Tensor::of<std::int64_t>({1}, {-1}));
+  b.node("LayerNormalization", {"x", "g"}, {"n"});
+  b.node("Reshape", {"n", "flat"}, {"m"});
+  b.node("DynamicQuantizeLinear", {"m"}, {"a", "as", "az"});
+  b.node("DynamicQuantizeLinear", {"n"}, {"b", "bs", "bz"});
+  b.node("Add", {"n", "x"}, {"s"});
+  b.node("DynamicQuantizeLinear", {"s"}, {"c", "cs", "cz"});
+  b.type("n", dims({4, 8})).output("a").output("b").output("c");
+  b.run({"share_ranges"});
+  EXPECT_EQ(b.text(),
+            "quench.exec.LayerNormalization(x,g)->n,_,_,n_range Reshape(n,flat)->m "
+            "quench.exec.DynamicQuantizeLinear(m,n_range)->a,as,az "
+            "quench.exec.DynamicQuantizeLinear(n,n_range)->b,bs,bz Add(n,x)->s "
+            "DynamicQuantizeLinear(s)->c,cs,cz");
+}
+
 }  // namespace
 }  // namespace quench::testing

@@ -10,9 +10,9 @@
 namespace quench::testing {
 namespace {
 
-constexpr std::array<std::string_view, 6> kAll = {"inline_functions", "lift_constants",
-                                                  "remove_identity",  "fold_batchnorm",
-                                                  "fuse_patterns",    "fuse_kernels"};
+constexpr std::array<std::string_view, 8> kAll = {
+    "inline_functions", "lift_constants", "remove_identity", "fold_batchnorm",
+    "fuse_patterns",    "fuse_attention", "fold_prescale",   "fuse_kernels"};
 
 std::ptrdiff_t count(const Model& model, std::string_view op, std::string_view domain = "") {
   return std::ranges::count_if(model.graph.nodes, [&](const Node& node) {
@@ -53,14 +53,14 @@ TEST_F(Models, NoBatchNormIsLeftAndActivationsAreFused) {
       {"ad01_autoencoder_bn.onnx", 0, {"Relu"}},
       {"dscnn_kws_bn.onnx", 9, {"Relu"}},
       {"mobilenet_v1_025_vww_bn.onnx", 27, {"Relu"}},
-      {"mobilenet_v2.onnx", 35, {"Clip"}},
-      {"mobilenet_v2_bn_features.onnx", 36, {"Relu"}},
+      {"mobilenet_v2.onnx", 45, {"Clip", "Add"}},
+      {"mobilenet_v2_bn_features.onnx", 46, {"Relu", "Add"}},
       {"pplcnet_x0_25_textline_ori.onnx", 31, {"HardSigmoid", "Relu"}},
-      {"ppocr_v2_cls.onnx", 42, {"Clip", "Div", "HardSigmoid", "Relu"}},
+      {"ppocr_v2_cls.onnx", 45, {"Clip", "Div", "HardSigmoid", "Relu"}},
       {"ppocrv4_det.onnx", 40, {"Clip", "Div"}},
-      {"resnet8_cifar10_bn.onnx", 4, {}},
+      {"resnet8_cifar10_bn.onnx", 7, {"Relu", "Add"}},
       {"squeezenet1.1.onnx", 26, {"Relu"}},
-      {"rfb320/rfb320.onnx", 35, {}},
+      {"rfb320/rfb320.onnx", 35, {"Relu"}},
   };
   for (const Case& each : cases) {
     const Model model = prepared(each.name);

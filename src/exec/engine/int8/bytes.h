@@ -6,9 +6,10 @@
 
 #include <array>
 
-#include "exec/engine/int8/byte_params.h"
+#include "exec/engine/int8/grid.h"
 #include "exec/engine/int8/loops.h"
-#include "exec/engine/parallel.h"
+#include "exec/engine/kernels/extent.h"
+#include "exec/engine/team.h"
 
 namespace quench::exec {
 
@@ -33,18 +34,24 @@ inline std::uint8_t* mutable_bytes_of(at::Tensor& tensor) {
   return static_cast<std::uint8_t*>(tensor.data_ptr());
 }
 
-inline ByteStore byte_store(const ByteParams& out) {
+inline ByteStore byte_store(const ByteGrid& out) {
   return {.zero = out.flipped_zero(), .flip = out.flip()};
 }
-inline ByteLoad byte_load(const ByteParams& in, float step) {
+inline ByteLoad byte_load(const ByteGrid& in, float step) {
   return {.scale = in.scale / step, .shift = in.flipped_zero(), .flip = in.flip()};
 }
 
-/// a + b over the scale of `out`.
-ByteSum byte_sum(const ByteParams& a, const ByteParams& b, const ByteParams& out);
+/// a + b in steps of `out`.
+ByteSum byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out);
 
-/// How bytes are stored within the bounds that an activation ("relu", "clip" or none) leaves.
-ByteStore clamped_store(const ByteParams& out, std::string_view activation, float low, float high);
+/// How bytes are stored within the bounds that an activation ("relu", "clip" or none) leaves of the
+/// grid.
+ByteStore clamped_store(const ByteGrid& out, std::string_view activation, float low, float high);
+
+/// The sum of two byte tensors of the same shape, each on its grid.
+using ByteSumFunction = std::function<at::Tensor(const at::Tensor& a, const at::Tensor& b)>;
+ByteSumFunction make_byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out,
+                              const ByteStore& store);
 
 /// A tensor whose elements can be read in the order in which they lie.
 at::Tensor dense(const at::Tensor& x);
@@ -66,18 +73,25 @@ class ByteTable {
 
 /// All 256 values of a byte type, from the least to the greatest.
 at::Tensor all_bytes(at::ScalarType type);
-/// From one scale and zero point to others.
-ByteTable requantising_table(const ByteParams& from, const ByteParams& to);
-/// The dequantised floats of a byte tensor, laid out alike.
-at::Tensor dequantize_bytes(const at::Tensor& x, const ByteParams& params);
-/// A quantised float tensor, laid out alike.
-at::Tensor quantize_floats(const at::Tensor& x, const ByteParams& params);
-/// A float tensor as DynamicQuantizeLinear quantises it.
+/// From one grid to another.
+ByteTable requantising_table(const ByteGrid& from, const ByteGrid& to);
+/// The real numbers of a byte tensor, laid out alike.
+at::Tensor dequantize_bytes(const at::Tensor& x, const ByteGrid& grid);
+/// A float tensor on a grid, laid out alike.
+at::Tensor quantize_floats(const at::Tensor& x, const ByteGrid& grid);
+/// A float tensor on the grid that DynamicQuantizeLinear gives it.
 struct DynamicBytes {
   at::Tensor bytes;
-  ByteParams params;
+  ByteGrid grid;
 };
-DynamicBytes dynamic_quantize(const at::Tensor& x);
+/// `range` is its least and greatest number, zero among them, where they are known.
+DynamicBytes dynamic_quantize(const at::Tensor& x, const at::Tensor& range = {});
+/// Adds what a dense tensor of floats holds.
+void add_extent(const at::Tensor& dense, RealRange& range);
+/// A tensor of the two, as `dynamic_quantize` takes it.
+at::Tensor range_tensor(const RealRange& range);
+/// The first output, and its range as another one where somebody wants that.
+void set_with_range(Call& call, std::size_t output, at::Tensor real);
 /// A tensor of one number, without the way through libtorch's dispatcher.
 template <typename T>
 at::Tensor one_number(T value, at::ScalarType type) {

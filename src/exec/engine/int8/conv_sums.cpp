@@ -81,9 +81,14 @@ class ConvSums {
         {dst_shape, memory::data_type::s32, memory::format_tag::nhwc}, window.strides,
         {window.dilations[0] - 1, window.dilations[1] - 1}, {0, 0}, {0, 0});
     dnnl::convolution_forward::primitive_desc pd(desc, attributes, dnnl_engine());
-    Plan plan = plan_of<dnnl::convolution_forward>(pd);
-    plan.set_weights(weights_.as(pd.weights_desc()));
-    plan.set_bias(bias, bias_);
+    Plan plan;
+    plan.primitive = make_primitive<dnnl::convolution_forward>(pd);
+    plan.src = placeholder(pd.src_desc());
+    plan.weights = weights_.as(pd.weights_desc());
+    plan.args = {{DNNL_ARG_SRC, plan.src},
+                 {DNNL_ARG_WEIGHTS, plan.weights},
+                 {DNNL_ARG_BIAS, memory(bias, dnnl_engine(), bias_.data_ptr())}};
+    plan.bind(pd, {}, ResidualForm::Separate);
     return plan;
   }
 

@@ -13,9 +13,9 @@ constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
 /// Kernel and stride are equal, so no two taps meet: one matrix product, then a shuffle.
 class TiledIntegerConvTranspose {
  public:
-  TiledIntegerConvTranspose(const ByteParams& source, IntegerTail tail,
-                            const SignedWeights& weights, const at::Tensor& bias)
-      : source_(source) {
+  TiledIntegerConvTranspose(const ByteGrid& source, IntegerTail tail, const SignedWeights& weights,
+                            const at::Tensor& bias)
+      : source_(source), real_(tail.real), quantised_(tail.out.has_value()) {
     const at::Tensor& data = weights.data;
     out_ = data.size(1);
     height_ = data.size(2);
@@ -32,12 +32,15 @@ class TiledIntegerConvTranspose {
       }
     }
     const at::Tensor tiled = bias.defined() ? bias.repeat({height_ * width_}) : bias;
-    multiply_ = make_integer_rows(source, tail, taps, false, tiled);
+    multiply_ = make_integer_rows(source, tail, taps, tiled);
   }
 
   void operator()(Call& call) const {
     const at::Tensor src = call.in(LayerNode::kX).contiguous(kNhwc);
-    check_channels(src, source_, depth_);
+    if (src.dim() != 4 || src.size(1) != depth_ || src.scalar_type() != source_.type) {
+      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
+           c10::toString(src.scalar_type()), to_string(src.sizes().vec()), depth_);
+    }
     const Ints tiles = {src.size(0), src.size(2), src.size(3), height_, width_, out_};
     const at::Tensor rows = src.permute({0, 2, 3, 1}).reshape({-1, depth_});
     const at::Tensor nhwc =
@@ -45,11 +48,14 @@ class TiledIntegerConvTranspose {
             .reshape(tiles)
             .permute({0, 1, 3, 2, 4, 5})
             .reshape({src.size(0), src.size(2) * height_, src.size(3) * width_, out_});
-    call.set(0, nhwc.permute({0, 3, 1, 2}));
+    const at::Tensor result = nhwc.permute({0, 3, 1, 2});
+    call.set(0, quantised_ ? result : result.to(real_));
   }
 
  private:
-  ByteParams source_;
+  ByteGrid source_;
+  at::ScalarType real_;
+  bool quantised_;
   std::int64_t depth_ = 0;
   std::int64_t out_ = 0;
   std::int64_t height_ = 0;
@@ -61,7 +67,7 @@ class TiledIntegerConvTranspose {
 /// and convolved with the kernel turned round.
 class StuffedIntegerConvTranspose {
  public:
-  StuffedIntegerConvTranspose(ConvAttributes attributes, Ints extra, const ByteParams& source,
+  StuffedIntegerConvTranspose(ConvAttributes attributes, Ints extra, const ByteGrid& source,
                               const IntegerTail& tail, const SignedWeights& weights,
                               const at::Tensor& bias)
       : window_(attributes.window), extra_(std::move(extra)), source_(source) {
@@ -78,7 +84,10 @@ class StuffedIntegerConvTranspose {
 
   void operator()(Call& call) const {
     const at::Tensor& src = call.in(LayerNode::kX);
-    check_channels(src, source_, depth_);
+    if (src.dim() != 4 || src.size(1) != depth_ || src.scalar_type() != source_.type) {
+      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
+           c10::toString(src.scalar_type()), to_string(src.sizes().vec()), depth_);
+    }
     call.set(0, convolve_(stuffed(src)));
   }
 
@@ -123,7 +132,7 @@ class StuffedIntegerConvTranspose {
 
   Window window_;
   Ints extra_;
-  ByteParams source_;
+  ByteGrid source_;
   std::int64_t reach_[2] = {0, 0};
   std::int64_t depth_ = 0;
   BytesFunction convolve_;
@@ -145,23 +154,26 @@ std::optional<Kernel> make_integer_conv_transpose(const OpContext& context) {
       context.fast && context.byte_products && attributes && attributes->rank == 2 &&
       attributes->groups == 1 && attributes->window.auto_pad == "NOTSET" &&
       node.get_ints("output_shape").empty() && weight.defined() && weight.dim() == 4 &&
-      weight.numel() > 0 &&
+      weight.numel() > 0 && !context.has_input(LayerNode::kResidual) &&
       (!context.has_input(LayerNode::kBias) || context.constant(LayerNode::kBias).defined());
   if (!fits) return std::nullopt;
   Ints extra = node.get_ints("output_padding");
   extra.resize(2, 0);
-  const auto source = take_params(context, LayerNode::kXScale, LayerNode::kXZero,
-                                  context.input_dtype(LayerNode::kX));
+  const auto source =
+      take_grid(context, LayerNode::kXScale, LayerNode::kXZero, context.input_dtype(LayerNode::kX));
   if (!source) return std::nullopt;
   auto tail = take_tail(context, *source);
   const auto weights = take_weights(context, LayerNode::kW, LayerNode::kWZero, 1);
   if (!tail || !weights || weights->zero != 0) return std::nullopt;
   const at::Tensor bias = context.take_constant(LayerNode::kBias);
   if (!is_tiled(attributes->window, extra, weight)) {
-    return kernel_of<StuffedIntegerConvTranspose>(*attributes, extra, *source, *tail, *weights,
-                                                  bias);
+    auto any = std::make_shared<StuffedIntegerConvTranspose>(*attributes, extra, *source, *tail,
+                                                             *weights, bias);
+    return Kernel([any](Call& call) { (*any)(call); });
   }
-  return kernel_of<TiledIntegerConvTranspose>(*source, std::move(*tail), *weights, bias);
+  auto tiled =
+      std::make_shared<TiledIntegerConvTranspose>(*source, std::move(*tail), *weights, bias);
+  return Kernel([tiled](Call& call) { (*tiled)(call); });
 }
 
 }  // namespace quench::exec

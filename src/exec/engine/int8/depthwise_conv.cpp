@@ -13,8 +13,7 @@ constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
 
 class IntegerDepthwise {
  public:
-  IntegerDepthwise(Window window, Ints weight, ByteParams source, at::ScalarType type,
-                   Depthwise conv)
+  IntegerDepthwise(Window window, Ints weight, ByteGrid source, at::ScalarType type, Depthwise conv)
       : window_(std::move(window)),
         weight_(std::move(weight)),
         source_(source),
@@ -23,7 +22,10 @@ class IntegerDepthwise {
 
   void operator()(Call& call) const {
     const at::Tensor src = call.in(0).contiguous(kNhwc);
-    check_channels(src, source_, weight_[0]);
+    if (src.dim() != 4 || src.size(1) != weight_[0] || src.scalar_type() != source_.type) {
+      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
+           c10::toString(src.scalar_type()), to_string(src.sizes().vec()), weight_[0]);
+    }
     const Ints shape = convolved_shape(window_, src.sizes(), weight_);
     at::Tensor dst = new_tensor(shape, type_, kNhwc);
     if (dst.numel() != 0) convolve(src, dst);
@@ -58,24 +60,24 @@ class IntegerDepthwise {
 
   Window window_;
   Ints weight_;
-  ByteParams source_;
+  ByteGrid source_;
   at::ScalarType type_;
   Depthwise conv_;
 };
 
-bool clamps_only(const FusedActivation& activation) {
-  return activation.name.empty() || activation.name == "relu" || activation.name == "clip";
+bool clamps_only(const Fusion& fusion) {
+  return fusion.activation.empty() || fusion.activation == "relu" || fusion.activation == "clip";
 }
 
 /// The numbers of every channel; the source's bytes are flipped into unsigned ones.
-DepthwiseNumbers numbers_of(const ByteParams& source, const IntegerTail& tail,
+DepthwiseNumbers numbers_of(const ByteGrid& source, const IntegerTail& tail,
                             const SignedWeights& weights, const at::Tensor& bias) {
   DepthwiseNumbers numbers;
   numbers.weights = static_cast<const std::int8_t*>(weights.data.data_ptr());
   numbers.flip = source.flip();
   numbers.zero = static_cast<std::uint8_t>(source.flipped_zero());
   numbers.store =
-      clamped_store(*tail.out, tail.activation.name, tail.activation.alpha, tail.activation.beta);
+      clamped_store(*tail.out, tail.fusion.activation, tail.fusion.alpha, tail.fusion.beta);
   const at::Tensor wide = bias.defined() ? bias.to(at::kDouble).reshape(-1) : bias;
   const bool whole = bias.defined() && bias.scalar_type() == at::kInt;
   for (std::size_t c = 0; c < weights.sums.size(); ++c) {
@@ -95,12 +97,12 @@ DepthwiseNumbers numbers_of(const ByteParams& source, const IntegerTail& tail,
 }  // namespace
 
 std::optional<Kernel> make_integer_depthwise(const ConvAttributes& attributes,
-                                             const ByteParams& source, const IntegerTail& tail,
+                                             const ByteGrid& source, const IntegerTail& tail,
                                              const SignedWeights& weights, const at::Tensor& bias) {
   const at::Tensor& data = weights.data;
   const bool fits = attributes.rank == 2 && data.size(1) == 1 &&
-                    data.size(0) == attributes.groups && tail.out && clamps_only(tail.activation) &&
-                    (!bias.defined() || bias.numel() == data.size(0));
+                    data.size(0) == attributes.groups && tail.out && !tail.residual &&
+                    clamps_only(tail.fusion) && (!bias.defined() || bias.numel() == data.size(0));
   if (!fits) return std::nullopt;
   const Window& window = attributes.window;
   const DepthwiseShape shape{.channels = data.size(0),

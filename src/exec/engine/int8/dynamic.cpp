@@ -2,7 +2,6 @@
 // Products whose first factor gets its scale and zero point while the model runs.
 #include <cmath>
 #include <limits>
-#include <mutex>
 
 #include "exec/engine/int8/bytes.h"
 #include "exec/engine/int8/layers.h"
@@ -11,6 +10,7 @@
 #include "exec/engine/int8/tile.h"
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/kernels/quantize.h"
+#include "exec/engine/kernels/rows.h"
 
 namespace quench::exec {
 namespace {
@@ -19,19 +19,28 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 
 /// What turns the sums into results: nothing for 32-bit integers.
-struct FloatTail {
+struct RealTail {
   at::Tensor scales;  ///< of the weights, N or one
-  at::Tensor bias;    ///< N floats, or undefined
+  at::Tensor bias;    ///< N real numbers, or undefined
+  Fusion fusion;
+};
+
+/// What tiles do with their results; tensors may be undefined.
+struct Behind {
+  at::Tensor factors;   ///< of the rows: the result's shape but for the last dimension, one
+  at::Tensor residual;  ///< added after that
+  RealRange* range = nullptr;
 };
 
 /// Rows of bytes times constant bytes.
 class DynamicLinear {
  public:
-  DynamicLinear(const SignedWeights& weights, std::optional<FloatTail> tail)
+  DynamicLinear(const SignedWeights& weights, std::optional<RealTail> tail)
       : sums_(weights.sums), weight_zero_(weights.zero), tail_(std::move(tail)) {
     depth_ = weights.data.size(0);
     width_ = weights.data.size(1);
-    if (tail_ && weight_zero_ == 0 && can_sum_tiles() && depth_ <= kMaxTileSum) {
+    if (tail_ && weight_zero_ == 0 && can_sum_tiles() && depth_ <= kMaxTileSum &&
+        is_plain(tail_->fusion)) {
       set_finish();
       columns_.emplace(pack_matrix(weights.data, false));
       return;
@@ -41,10 +50,12 @@ class DynamicLinear {
     scales_ = at::ones({width_}, at::kFloat);
   }
 
-  /// Whether our own tiles do the work, which the thread pool shares.
+  /// Whether our own tiles do the work, which teams share.
   bool has_tiles() const noexcept { return columns_.has_value(); }
 
-  at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero) {
+  at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero,
+                        const Behind& behind = {}) {
+    const at::Tensor& residual = behind.residual;
     if (given.dim() < 1 || given.size(-1) != depth_) {
       fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} columns",
            to_string(given.sizes().vec()), depth_);
@@ -55,20 +66,60 @@ class DynamicLinear {
     at::Tensor dst = at::empty(shape, at::TensorOptions(tail_ ? at::kFloat : at::kInt));
     if (dst.numel() == 0) return dst;
     if (columns_) {
-      multiply_tiles(src, dst, {.scale = scale, .zero = zero, .type = src.scalar_type()});
-    } else {
-      prepare(scale, zero);
-      multiply(src, dst);
+      if (!fits(dst, behind)) {
+        dst = followed((*this)(given, scale, zero), behind);
+        if (behind.range != nullptr) add_extent(dst, *behind.range);
+        return dst;
+      }
+      multiply_tiles(src, dst, behind, {.scale = scale, .zero = zero, .type = src.scalar_type()});
+      return dst;
+    }
+    prepare(scale, zero);
+    if (behind.factors.defined() || !fits(dst, behind) ||
+        (residual.defined() && !residual.is_contiguous())) {
+      return followed((*this)(given, scale, zero), behind);
+    }
+    // Our own Gelu follows while the rows are still in the cache.
+    constexpr std::int64_t kBlock = 128;
+    const std::int64_t rows = src.numel() / depth_;
+    const std::int64_t block = own_gelu() ? kBlock : rows;
+    for (std::int64_t first = 0; first < rows; first += block) {
+      multiply(src, dst, residual, {first, std::min(block, rows - first)});
     }
     return dst;
   }
 
  private:
+  struct Rows {
+    std::int64_t first, count;
+  };
+
+  static bool fits(const at::Tensor& dst, const Behind& behind) {
+    const auto sizes = dst.sizes().slice(0, static_cast<std::size_t>(dst.dim() - 1));
+    const at::Tensor& factors = behind.factors;
+    const bool rows = !factors.defined() || (factors.dim() == dst.dim() && factors.size(-1) == 1 &&
+                                             factors.sizes().slice(0, sizes.size()) == sizes &&
+                                             factors.scalar_type() == at::kFloat);
+    return rows && (!behind.residual.defined() || behind.residual.sizes() == dst.sizes());
+  }
+
+  /// One after the other, whatever their shapes.
+  static at::Tensor followed(at::Tensor dst, const Behind& behind) {
+    if (behind.factors.defined()) dst = dst * behind.factors;
+    return behind.residual.defined() ? (dst + behind.residual).contiguous() : dst.contiguous();
+  }
+
+  /// Activations that our own tiles know.
+  static bool is_plain(const Fusion& fusion) {
+    return fusion.activation.empty() || fusion.activation == "relu" || fusion.activation == "gelu";
+  }
+
   void set_finish() {
     const auto lanes = static_cast<std::size_t>(whole_lanes(width_));
-    finish_.floats = true;
+    finish_.real = true;
+    finish_.gelu = own_gelu();
     finish_.most = std::numeric_limits<float>::infinity();
-    finish_.least = -finish_.most;
+    finish_.least = tail_->fusion.activation == "relu" ? 0.0F : -finish_.most;
     finish_.scales.resize(lanes);
     finish_.shifts.resize(lanes);
     start_.resize(lanes);
@@ -80,30 +131,50 @@ class DynamicLinear {
     }
   }
 
-  void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const ByteParams& params) {
-    const auto zero = static_cast<std::int32_t>(params.flipped_zero());
+  void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const Behind& behind,
+                      const ByteGrid& grid) {
+    const auto zero = static_cast<std::int32_t>(grid.flipped_zero());
     const float* each = tail_->scales.data_ptr<float>();
     const std::size_t step = tail_->scales.numel() == 1 ? 0 : 1;
     for (std::size_t i = 0; i < sums_.size(); ++i) {
       start_[i] = -zero * static_cast<std::int32_t>(sums_[i]);
-      finish_.scales[i] = each[i * step] * params.scale;
+      finish_.scales[i] = each[i * step] * grid.scale;
     }
     const std::int64_t rows = src.numel() / depth_;
+    const auto dense = [](const at::Tensor& x) { return x.defined() ? x.contiguous() : x; };
+    const at::Tensor residual = dense(behind.residual);
+    const at::Tensor factors = dense(behind.factors);
     multiply_rows(*columns_, finish_,
                   {.count = rows,
                    .pieces = plain_rows(bytes_of(src), rows, columns_->form()),
-                   .flip = params.type == at::kChar,
+                   .flip = grid.type == at::kChar,
                    .start = start_.data(),
-                   .dst = dst.data_ptr()});
+                   .residual = residual.defined() ? residual.data_ptr() : nullptr,
+                   .dst = dst.data_ptr(),
+                   .factors = factors.defined() ? factors.data_ptr<float>() : nullptr,
+                   .range = behind.range});
   }
 
-  void multiply(const at::Tensor& src, const at::Tensor& dst) {
-    const std::int64_t rows = src.numel() / depth_;
-    Plan& plan = plans_.get({rows, src.scalar_type() == at::kChar ? 1 : 0},
-                            [&] { return make_plan(rows, src.scalar_type()); });
-    point(plan.src, src);
-    point(plan.dst, dst);
+  bool own_gelu() const { return tail_ && tail_->fusion.activation == "gelu"; }
+
+  void multiply(const at::Tensor& src, const at::Tensor& dst, const at::Tensor& residual,
+                const Rows& rows) {
+    const std::int64_t is_signed = src.scalar_type() == at::kChar ? 1 : 0;
+    const std::int64_t adds = residual.defined() ? 1 : 0;
+    Plan& plan = plans_.get({rows.count, is_signed, adds},
+                            [&] { return make_plan(rows.count, src.scalar_type(), adds != 0); });
+    plan.src.set_data_handle(static_cast<std::uint8_t*>(src.data_ptr()) + rows.first * depth_);
+    // Results are floats or 32-bit integers.
+    auto* to = static_cast<float*>(dst.data_ptr()) + rows.first * width_;
+    plan.dst.set_data_handle(to);
+    if (adds != 0) {
+      plan.residual.set_data_handle(residual.data_ptr<float>() + rows.first * width_);
+    }
     plan.execute();
+    if (!own_gelu()) return;
+    constexpr std::int64_t kGeluGrain = 1 << 13;
+    share(0, rows.count * width_, kGeluGrain,
+          [=](std::int64_t begin, std::int64_t end) { gelu_loop(to + begin, end - begin); });
   }
 
   void prepare(float scale, std::int32_t zero) {
@@ -118,8 +189,9 @@ class DynamicLinear {
     for (std::int64_t i = 0; i < width_; ++i) scales[i] = each[one ? 0 : i] * scale;
   }
 
-  Plan make_plan(std::int64_t rows, at::ScalarType type) {
+  Plan make_plan(std::int64_t rows, at::ScalarType type, bool adds) {
     const memory::desc row({1, width_}, memory::data_type::f32, Tag::ab);
+    const memory::desc whole({rows, width_}, memory::data_type::f32, Tag::ab);
     const memory::desc bias({1, width_}, memory::data_type::s32, Tag::ab);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -128,6 +200,8 @@ class DynamicLinear {
     if (tail_) {
       ops.append_binary(dnnl::algorithm::binary_mul, row);
       if (tail_->bias.defined()) ops.append_binary(dnnl::algorithm::binary_add, row);
+      if (adds) ops.append_binary(dnnl::algorithm::binary_add, whole);
+      if (!tail_->fusion.activation.empty() && !own_gelu()) append_activation(ops, tail_->fusion);
     }
     attributes.set_post_ops(ops);
     const dnnl::matmul::desc desc(
@@ -136,15 +210,24 @@ class DynamicLinear {
         {{rows, width_}, tail_ ? memory::data_type::f32 : memory::data_type::s32, Tag::ab});
     const ThreadScope threads(rows * depth_ * width_ / 8);
     dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
-    Plan plan = plan_of<dnnl::matmul>(pd);
-    plan.set_weights(weights_.as(pd.weights_desc()));
-    plan.set_bias(bias, bias_);
+    Plan plan;
+    plan.primitive = make_primitive<dnnl::matmul>(pd);
+    plan.src = placeholder(pd.src_desc());
+    plan.weights = weights_.as(pd.weights_desc());
+    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
+    plan.args[DNNL_ARG_BIAS] = memory(bias, dnnl_engine(), bias_.data_ptr());
     const auto operand = [&](int index, const at::Tensor& tensor) {
       plan.args[DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1] =
           memory(row, dnnl_engine(), tensor.data_ptr());
     };
     if (tail_) operand(0, scales_);
     if (tail_ && tail_->bias.defined()) operand(1, tail_->bias);
+    if (adds) {
+      plan.residual = placeholder(whole);
+      const int place = tail_->bias.defined() ? 2 : 1;
+      plan.args[DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1] = plan.residual;
+    }
+    plan.bind(pd, {}, ResidualForm::Separate);
     return plan;
   }
 
@@ -155,7 +238,7 @@ class DynamicLinear {
   std::vector<std::int32_t> start_;
   std::vector<std::int64_t> sums_;
   std::int32_t weight_zero_;
-  std::optional<FloatTail> tail_;
+  std::optional<RealTail> tail_;
   std::int64_t depth_ = 0;
   std::int64_t width_ = 0;
   IntegerWeights weights_;
@@ -164,7 +247,7 @@ class DynamicLinear {
   PlanCache plans_;
 };
 
-float float_number(const at::Tensor& tensor) {
+float real_number(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kFloat && tensor.numel() == 1
              ? *tensor.data_ptr<float>()
              : static_cast<float>(to_double(tensor));
@@ -190,25 +273,31 @@ std::shared_ptr<DynamicLinear> take_linear(const OpContext& context, const Dynam
   if (!fits) return nullptr;
   const auto weights = take_weights(context, at.weight, at.zero, 1);
   if (!weights) return nullptr;
-  FloatTail tail;
+  RealTail tail;
   tail.scales = context.take_constant(at.scale).to(at::kFloat).reshape(-1).contiguous();
   if (context.has_input(at.bias)) {
     tail.bias = context.take_constant(at.bias).to(at::kFloat).reshape(-1).contiguous();
   }
+  tail.fusion = Fusion::activation_of(context.node);
   return std::make_shared<DynamicLinear>(*weights, std::move(tail));
 }
 
 /// As exactly as can be.
-Kernel exact_to_float() {
-  return [](Call& call) {
+Kernel exact_to_float(const OpContext& context) {
+  const Fusion fusion = Fusion::activation_of(context.node);
+  return [fusion](Call& call) {
     at::Tensor a = call.in(DynamicNode::kA).to(at::kDouble);
     at::Tensor b = call.in(DynamicNode::kB).to(at::kDouble);
     if (call.has(DynamicNode::kAZero)) a = a - call.in(DynamicNode::kAZero).to(at::kDouble);
     if (call.has(DynamicNode::kBZero)) b = b - call.in(DynamicNode::kBZero).to(at::kDouble);
-    at::Tensor floats = at::matmul(a, b) * (call.in(DynamicNode::kAScale).to(at::kDouble) *
-                                            call.in(DynamicNode::kBScale).to(at::kDouble));
-    if (call.has(DynamicNode::kBias)) floats = floats + call.in(DynamicNode::kBias).to(at::kDouble);
-    call.set(0, floats.to(at::kFloat));
+    at::Tensor real = at::matmul(a, b) * (call.in(DynamicNode::kAScale).to(at::kDouble) *
+                                          call.in(DynamicNode::kBScale).to(at::kDouble));
+    if (call.has(DynamicNode::kBias)) real = real + call.in(DynamicNode::kBias).to(at::kDouble);
+    if (call.has(DynamicNode::kFactors))
+      real = real * call.in(DynamicNode::kFactors).to(at::kDouble);
+    if (call.has(DynamicNode::kResidual))
+      real = real + call.in(DynamicNode::kResidual).to(at::kDouble);
+    set_with_range(call, 1, apply(fusion, real, {}).to(at::kFloat));
   };
 }
 
@@ -225,17 +314,26 @@ Kernel make_to_float(const OpContext& context) {
         fail(ErrorKind::Unsupported, "the first factor has {} scales; one is supported",
              call.in(DynamicNode::kAScale).numel());
       }
-      call.set(0, (*linear)(call.in(DynamicNode::kA), float_number(call.in(DynamicNode::kAScale)),
-                            zero_point(call.in(DynamicNode::kAZero))));
+      RealRange range;
+      const bool finds = call.wants(1) && linear->has_tiles();
+      at::Tensor real =
+          (*linear)(call.in(DynamicNode::kA), real_number(call.in(DynamicNode::kAScale)),
+                    zero_point(call.in(DynamicNode::kAZero)),
+                    {.factors = call.in(DynamicNode::kFactors),
+                     .residual = call.in(DynamicNode::kResidual),
+                     .range = finds ? &range : nullptr});
+      if (!finds) return set_with_range(call, 1, std::move(real));
+      call.set(0, std::move(real));
+      call.set(1, range_tensor(range));
     };
     kernel.shares = linear->has_tiles();
     return kernel;
   }
   context.taken.clear();
-  return exact_to_float();
+  return exact_to_float(context);
 }
 
-/// Inputs A (float), B, B's scale, B's zero point, bias.
+/// Inputs A (real), B, B's scale, B's zero point, bias.
 Kernel make_dynamic_product(const OpContext& context) {
   auto linear = take_linear(context, {.weight = 1, .zero = 3, .scale = 2, .bias = 4});
   if (!linear) {
@@ -244,7 +342,7 @@ Kernel make_dynamic_product(const OpContext& context) {
   }
   Kernel kernel = [linear](Call& call) {
     const DynamicBytes x = dynamic_quantize(call.in(0));
-    call.set(0, (*linear)(x.bytes, x.params.scale, x.params.zero));
+    call.set(0, (*linear)(x.bytes, x.grid.scale, x.grid.zero));
   };
   kernel.shares = linear->has_tiles();
   return kernel;
@@ -252,26 +350,48 @@ Kernel make_dynamic_product(const OpContext& context) {
 
 }  // namespace
 
-DynamicBytes dynamic_quantize(const at::Tensor& given) {
-  const at::Tensor x = dense(given.to(at::kFloat));
-  // Zero is part of the range.
-  float low = 0;
-  float high = 0;
-  std::mutex mutex;
-  const float* data = x.data_ptr<float>();
-  share(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
+void add_extent(const at::Tensor& dense, RealRange& range) {
+  const float* data = dense.data_ptr<float>();
+  share(0, dense.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
     const auto part = extent_loop(data + begin, end - begin);
-    const std::lock_guard lock(mutex);
-    low = std::min(low, part.first);
-    high = std::max(high, part.second);
+    range.add(part.first, part.second);
   });
+}
+
+void set_with_range(Call& call, std::size_t output, at::Tensor real) {
+  if (call.wants(output)) {
+    RealRange range;
+    add_extent(real.contiguous(), range);
+    call.set(output, range_tensor(range));
+  }
+  call.set(0, std::move(real));
+}
+
+at::Tensor range_tensor(const RealRange& range) {
+  at::Tensor result = new_tensor({2}, at::kFloat, at::MemoryFormat::Contiguous);
+  result.data_ptr<float>()[0] = range.low();
+  result.data_ptr<float>()[1] = range.high();
+  return result;
+}
+
+DynamicBytes dynamic_quantize(const at::Tensor& given, const at::Tensor& known) {
+  const at::Tensor x = given.to(at::kFloat);
+  const at::Tensor dense = x.is_non_overlapping_and_dense() ? x : x.contiguous();
+  RealRange range;
+  if (known.defined()) {
+    range.add(known.data_ptr<float>()[0], known.data_ptr<float>()[1]);
+  } else {
+    add_extent(dense, range);
+  }
+  const float low = range.low();
+  const float high = range.high();
   DynamicBytes result;
-  result.params.scale = (high - low) / 255.0F;
+  result.grid.scale = (high - low) / 255.0F;
   // All zeros: any scale will do, but none may be divided by.
-  if (!(result.params.scale > 0)) result.params.scale = 1.0F;
-  const float zero = std::nearbyint(std::clamp(-low / result.params.scale, 0.0F, 255.0F));
-  result.params.zero = static_cast<std::int32_t>(zero);
-  result.bytes = quantize_floats(x, result.params);
+  if (!(result.grid.scale > 0)) result.grid.scale = 1.0F;
+  const float zero = std::nearbyint(std::clamp(-low / result.grid.scale, 0.0F, 255.0F));
+  result.grid.zero = static_cast<std::int32_t>(zero);
+  result.bytes = quantize_floats(dense, result.grid);
   return result;
 }
 

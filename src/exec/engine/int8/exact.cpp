@@ -20,15 +20,31 @@ at::Tensor shifted(const at::Tensor& x, const at::Tensor& zero, std::int64_t axi
   return zero.defined() ? wide - beside(zero, axis, x.dim()).to(at::kDouble) : wide;
 }
 
+at::Tensor residual_of(const Call& call) {
+  return shifted(call.in(LayerNode::kResidual), call.in(LayerNode::kResidualZero), 0) *
+         call.in(LayerNode::kResidualScale).to(at::kDouble).reshape({});
+}
+
+/// Quantised between layer and residual, and dequantised.
+at::Tensor rounded_once(const Call& call, const at::Tensor& real) {
+  const at::Tensor scale = call.in(LayerNode::kMiddleScale).to(at::kDouble).reshape({});
+  const at::Tensor zero = call.has(LayerNode::kMiddleZero)
+                              ? call.in(LayerNode::kMiddleZero).reshape({})
+                              : at::zeros({}, at::kByte);
+  const at::Tensor bytes = to_grid(at::round(real / scale), zero, zero.scalar_type());
+  return shifted(bytes, zero, 0) * scale;
+}
+
 }  // namespace
 
 Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t channel,
                    std::int64_t weight_axis) {
-  const FusedActivation activation = FusedActivation::of(context.node);
+  const Fusion fusion = Fusion::activation_of(context.node);
+  const Fusion sum = Fusion::activation_of(context.node, "sum_");
   const auto to = static_cast<DType>(context.node.get_int("to", 1));
-  const at::ScalarType float_type = to == DType::Float16    ? at::kHalf
-                                    : to == DType::BFloat16 ? at::kBFloat16
-                                                            : at::kFloat;
+  const at::ScalarType real = to == DType::Float16    ? at::kHalf
+                              : to == DType::BFloat16 ? at::kBFloat16
+                                                      : at::kFloat;
   return [=](Call& call) {
     const at::Tensor x = shifted(call.in(LayerNode::kX), call.in(LayerNode::kXZero), 0);
     const at::Tensor w = shifted(call.in(LayerNode::kW), call.in(LayerNode::kWZero),
@@ -46,12 +62,15 @@ Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t cha
     if (call.has(LayerNode::kBias) && !whole) {
       result = result + beside(call.in(LayerNode::kBias).to(at::kDouble).reshape(-1), axis, rank);
     }
-    result = apply(activation, result);
-    if (!call.has(LayerNode::kOutScale)) return call.set(0, result.to(float_type));
+    const bool rounds_twice = call.has(LayerNode::kMiddleScale);
+    if (call.has(LayerNode::kResidual) && !rounds_twice) result = result + residual_of(call);
+    result = apply(fusion, result, {});
+    if (rounds_twice) result = apply(sum, rounded_once(call, result) + residual_of(call), {});
+    if (!call.has(LayerNode::kOutScale)) return call.set(0, result.to(real));
     const at::Tensor zero =
         call.has(LayerNode::kOutZero) ? call.in(LayerNode::kOutZero) : at::zeros({}, at::kByte);
     result = result / beside(call.in(LayerNode::kOutScale).to(at::kDouble), axis, rank);
-    call.set(0, to_integers(at::round(result), beside(zero, axis, rank), zero.scalar_type()));
+    call.set(0, to_grid(at::round(result), beside(zero, axis, rank), zero.scalar_type()));
   };
 }
 

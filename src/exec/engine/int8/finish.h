@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue of a tile: what becomes of its sums, bytes or floats.
+// What becomes of the sums of a tile: bytes of a grid, or real numbers.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "exec/engine/int8/loops.h"
+#include "exec/engine/kernels/extent.h"
 
 namespace quench::exec {
+
+/// How a second operand is added to bytes.
+enum class AddBytes {
+  None,
+  Once,  ///< before the only rounding
+  Twice  ///< after the sums were rounded to a grid of their own
+};
 
 /// A byte four times.
 inline std::int32_t repeated(std::uint8_t byte) {
   return static_cast<std::int32_t>(0x01010101U * byte);
 }
 
-/// How bytes are stored, as registers want it: every field fills 32 bits, to be repeated.
+/// A grid of bytes as registers want it: every field fills 32 bits, to be repeated.
 struct BytePattern {
   std::int32_t zero = 0;  ///< 16 bits, twice
   std::int32_t low = 0;   ///< flipped bytes, four times
@@ -27,23 +35,47 @@ struct BytePattern {
         low(repeated(static_cast<std::uint8_t>(store.low))),
         high(repeated(static_cast<std::uint8_t>(store.high))),
         flip(repeated(store.flip)) {}
-  /// Whether saturation is all there is to do.
+  /// Whether numbers cut to bytes are all there is to do.
   bool bare() const noexcept { return zero == 0 && low == 0 && high == -1 && flip == 0; }
+};
+
+/// Bytes that are added, in steps of the result: a flipped byte less `shift`, times `scale`.
+struct AddedBytes {
+  float scale = 0;
+  float shift = 0;
+  std::int32_t flip = 0;
+};
+
+/// The bounds of a first rounding, less its zero point; and the sum of its bytes and the
+/// residual's, which of them is its second operand.
+struct MiddleGrid {
+  float low = 0;
+  float high = 0;
+  float zero = 0;
+  ByteSum sum;
+  bool residual_first = false;
+
+  /// The greatest sum, in bytes.
+  float most() const noexcept { return 2 * (sum.scale_a + sum.scale_b) + 1; }
 };
 
 /// Everything behind the sums of a layer. Vectors have a whole number of sixteen elements.
 struct Finish {
-  std::vector<float> scales;  ///< of the sums, over the scale of the result
+  std::vector<float> scales;  ///< what a step of a sum is worth, in steps of the result
   std::vector<float> shifts;  ///< added to that
   float slope = 1;            ///< of what is negative
-  bool bare = false;          ///< no shifts, and bytes that need nothing but saturation
-  bool floats = false;        ///< the result is floats
-  float least = 0;            ///< bounds of floats
+  bool bare = false;          ///< no shifts, and bytes that need nothing but to be cut
+  bool real = false;          ///< the result is real numbers
+  bool gelu = false;          ///< of real numbers
+  float least = 0;            ///< bounds of real numbers
   float most = 0;
   BytePattern out;  ///< of bytes
+  AddBytes add = AddBytes::None;
+  AddedBytes residual;
+  MiddleGrid middle;
 
   /// Whether the sums only have to be scaled, rounded and stored as bytes.
-  bool plain() const noexcept { return !floats && slope == 1; }
+  bool plain() const noexcept { return !real && add == AddBytes::None && slope == 1; }
 };
 
 /// Where a tile's sums are and where they go: `rows` times `width` * 16 columns, of which the
@@ -54,13 +86,17 @@ struct FinishedTile {
   int rows = 0;
   std::int64_t column = 0;
   std::int64_t columns = 0;
-  std::int64_t stride = 0;  ///< elements from row to row of the result
-  void* dst = nullptr;      ///< the first row's first column
+  std::int64_t stride = 0;         ///< elements from row to row of result and residual
+  const void* residual = nullptr;  ///< the first row's, bytes or floats; null where there is none
+  void* dst = nullptr;             ///< the first row's first column
+  const float* factors =
+      nullptr;               ///< of real numbers, one for each row, before the residual; or null
+  Extent* extent = nullptr;  ///< grows to hold the real numbers that are stored; or null
 };
 
 /// For processors where `can_sum_tiles`.
 void finish_tile(const Finish& finish, const FinishedTile& tile);
-/// The same for floats.
-void finish_floats(const Finish& finish, const FinishedTile& tile);
+/// The same for real numbers.
+void finish_real(const Finish& finish, const FinishedTile& tile);
 
 }  // namespace quench::exec

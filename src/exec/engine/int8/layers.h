@@ -11,31 +11,30 @@ std::optional<Kernel> make_integer_conv(const OpContext& context);
 struct ConvAttributes;
 struct IntegerTail;
 struct SignedWeights;
-struct ByteParams;
+struct ByteGrid;
 /// A depthwise convolution by our own loops, which are faster than oneDNN's.
 std::optional<Kernel> make_integer_depthwise(const ConvAttributes& attributes,
-                                             const ByteParams& source, const IntegerTail& tail,
+                                             const ByteGrid& source, const IntegerTail& tail,
                                              const SignedWeights& weights, const at::Tensor& bias);
-/// A convolution as a function of a 4-D source.
+/// A convolution by our own tiles, where they can.
+std::optional<Kernel> make_tiled_conv(const ConvAttributes& attributes, const ByteGrid& source,
+                                      const IntegerTail& tail, const SignedWeights& weights,
+                                      const at::Tensor& bias);
+/// A convolution without residual as a function of its source.
 using BytesFunction = std::function<at::Tensor(const at::Tensor& src)>;
-/// By our own tiles; empty where they cannot.
-BytesFunction make_tiled_conv(const ConvAttributes& attributes, const ByteParams& source,
-                              const IntegerTail& tail, const SignedWeights& weights,
-                              const at::Tensor& bias);
-/// By tiles or by oneDNN.
-BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteParams& source,
+/// Empty where our own tiles cannot.
+BytesFunction make_tiled_conv_function(const ConvAttributes& attributes, const ByteGrid& source,
+                                       const IntegerTail& tail, const SignedWeights& weights,
+                                       const at::Tensor& bias);
+BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteGrid& source,
                                  const IntegerTail& tail, const SignedWeights& weights,
                                  const at::Tensor& bias);
-/// Throws where a source [N, C, H, W] is none of these bytes.
-void check_channels(const at::Tensor& src, const ByteParams& source, std::int64_t channels);
 std::optional<Kernel> make_integer_conv_transpose(const OpContext& context);
 std::optional<Kernel> make_integer_matmul(const OpContext& context);
-/// A function that multiplies rows by constant weights [K, N], or [N, K] where they are
-/// `transposed`; the result has the tail's type.
+/// A function that multiplies rows by constant weights [K, N]; the result has the tail's type.
 using RowsFunction = std::function<at::Tensor(const at::Tensor& rows)>;
-RowsFunction make_integer_rows(const ByteParams& source, const IntegerTail& tail,
-                               const SignedWeights& weights, bool transposed,
-                               const at::Tensor& bias);
+RowsFunction make_integer_rows(const ByteGrid& source, const IntegerTail& tail,
+                               const SignedWeights& weights, const at::Tensor& bias);
 /// ConvInteger and MatMulInteger: the sums themselves.
 std::optional<Kernel> make_integer_conv_sums(const OpContext& context);
 std::optional<Kernel> make_integer_sums(const OpContext& context);

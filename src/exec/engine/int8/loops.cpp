@@ -206,6 +206,47 @@ void look_up_channels_loop(const std::uint8_t* tables, std::int64_t channels,
   }
 }
 
+void look_up_rows_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
+                       const RowShape& shape, std::int64_t stride) {
+  constexpr std::int64_t kRegister = 64;
+  if (shape.columns >= kRegister && cpu::uses(Isa::Vbmi)) {
+    return avx512::look_up_rows(table, src, dst, shape, stride);
+  }
+  // Short rows: all of them at once, then each to its place.
+  constexpr std::int64_t kBlock = 4096;
+  std::uint8_t looked_up[kBlock];
+  const std::int64_t most =
+      std::max<std::int64_t>(kBlock / std::max<std::int64_t>(shape.columns, 1), 1);
+  for (std::int64_t row = 0; row < shape.rows; row += most) {
+    const std::int64_t rows = std::min(most, shape.rows - row);
+    const std::uint8_t* from = src + row * shape.columns;
+    if (shape.columns > kBlock) {
+      look_up_loop(table, from, dst + row * stride, shape.columns);
+      continue;
+    }
+    look_up_loop(table, from, looked_up, rows * shape.columns);
+    copy_rows_loop(looked_up, dst + row * stride, {.rows = rows, .columns = shape.columns}, stride);
+  }
+}
+
+void copy_rows_loop(const std::uint8_t* src, std::uint8_t* dst, const RowShape& shape,
+                    std::int64_t stride) {
+  constexpr std::int64_t kRegister = 16;
+  const std::int64_t columns = shape.columns;
+  for (std::int64_t row = 0; row < shape.rows; ++row) {
+    if (columns < kRegister) {
+      std::memcpy(dst, src, static_cast<std::size_t>(columns));
+    } else {
+      for (std::int64_t i = 0; i + kRegister <= columns; i += kRegister) {
+        std::memcpy(dst + i, src + i, kRegister);
+      }
+      std::memcpy(dst + columns - kRegister, src + columns - kRegister, kRegister);
+    }
+    src += columns;
+    dst += stride;
+  }
+}
+
 void mul_rows_loop(const std::uint8_t* a, const ByteLoad& load, const float* factors,
                    const ByteStore& store, std::uint8_t* dst, const RowShape& shape) {
   const auto run = cpu::uses(Isa::Avx512) ? avx512::mul_rows : mul_rows_anywhere;

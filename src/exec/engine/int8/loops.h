@@ -8,7 +8,7 @@
 
 namespace quench::exec {
 
-/// How a quotient by the scale becomes a byte.
+/// What a loop does to a real number of steps before it is stored.
 struct ByteStore {
   float zero = 0;    ///< of the flipped bytes
   float low = 0;     ///< least flipped byte
@@ -23,9 +23,9 @@ struct ByteLoad {
   std::uint8_t flip = 0;
 };
 
-/// The sum of two bytes over the scale of the result: flipped bytes times their scales, and the
-/// zero points of all three together. Added in ONNX Runtime's order, so that what lies a hair from
-/// the middle of two steps is rounded to the same side.
+/// The sum of two bytes in steps of the result: flipped bytes times their scales, and the zero
+/// points of all three together. Added in ONNX Runtime's order, so that what lies a hair from the
+/// middle of two steps is rounded to the same side.
 struct ByteSum {
   float scale_a = 1;
   float scale_b = 1;
@@ -58,6 +58,12 @@ void mul_loop(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t*
 /// dst = table[src]; the table has 256 entries.
 void look_up_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
                   std::int64_t size);
+/// The same for rows of `columns` bytes, whose results lie `stride` apart.
+void look_up_rows_loop(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
+                       const RowShape& shape, std::int64_t stride);
+/// Rows copied to places that lie `stride` apart.
+void copy_rows_loop(const std::uint8_t* src, std::uint8_t* dst, const RowShape& shape,
+                    std::int64_t stride);
 /// The same for rows of bytes, one table after the other for each byte of a row.
 void look_up_channels_loop(const std::uint8_t* tables, std::int64_t channels,
                            const std::uint8_t* src, std::uint8_t* dst, std::int64_t rows);

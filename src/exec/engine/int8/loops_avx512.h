@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/cpu.h"
 
@@ -16,7 +17,7 @@ struct RowShape;
 namespace avx512 {
 
 #if defined(QUENCH_X86)
-// Those of Isa::Avx512; `look_up` of Isa::Vbmi.
+// Those of Isa::Avx512; `look_up` and `look_up_rows` of Isa::Vbmi.
 void add(const std::uint8_t* a, const std::uint8_t* b, const ByteSum& sum, const ByteStore& to,
          std::uint8_t* dst, std::int64_t size);
 void mul(const std::uint8_t* a, const ByteLoad& load_a, const std::uint8_t* b,
@@ -28,11 +29,17 @@ std::int64_t quantize_rgb(const float* src, std::int64_t stride, float scale, co
                           std::uint8_t* dst, std::int64_t size);
 void look_up(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
              std::int64_t size);
+/// Rows of at least 64 bytes.
+void look_up_rows(const std::uint8_t* table, const std::uint8_t* src, std::uint8_t* dst,
+                  const RowShape& shape, std::int64_t stride);
 void mul_rows(const std::uint8_t* a, const ByteLoad& load, const float* factors,
               const ByteStore& to, std::uint8_t* dst, const RowShape& shape);
 /// Adds the bytes of each column to its sum.
 void sum_rows(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
               std::int32_t* sums);
+/// The greatest of rows of `size` bytes, byte by byte.
+void max_rows(std::span<const std::uint8_t* const> rows, bool is_signed, std::uint8_t* dst,
+              std::int64_t size);
 #else
 inline void add(const std::uint8_t*, const std::uint8_t*, const ByteSum&, const ByteStore&,
                 std::uint8_t*, std::int64_t) {}
@@ -44,9 +51,12 @@ inline std::int64_t quantize_rgb(const float*, std::int64_t, float, const ByteSt
   return 0;
 }
 inline void look_up(const std::uint8_t*, const std::uint8_t*, std::uint8_t*, std::int64_t) {}
+inline void look_up_rows(const std::uint8_t*, const std::uint8_t*, std::uint8_t*, const RowShape&,
+                         std::int64_t) {}
 inline void mul_rows(const std::uint8_t*, const ByteLoad&, const float*, const ByteStore&,
                      std::uint8_t*, const RowShape&) {}
 inline void sum_rows(const std::uint8_t*, std::uint8_t, const RowShape&, std::int32_t*) {}
+inline void max_rows(std::span<const std::uint8_t* const>, bool, std::uint8_t*, std::int64_t) {}
 #endif
 
 }  // namespace avx512

@@ -12,20 +12,11 @@ namespace {
 using dnnl::memory;
 using Tag = memory::format_tag;
 
-/// The rows of a source, one after the other; throws where it has none of these bytes.
-at::Tensor check_columns(const at::Tensor& given, const ByteParams& source, std::int64_t columns) {
-  if (given.dim() < 1 || given.size(-1) != columns || given.scalar_type() != source.type) {
-    fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} columns",
-         c10::toString(given.scalar_type()), to_string(given.sizes().vec()), columns);
-  }
-  return given.contiguous();
-}
-
 /// Every leading axis of the source is a row; the other factor is constant.
 class IntegerLinear {
  public:
   /// `weights` are [K, N], or [N, K] when `transposed`.
-  IntegerLinear(const ByteParams& source, IntegerTail tail, const SignedWeights& weights,
+  IntegerLinear(const ByteGrid& source, IntegerTail tail, const SignedWeights& weights,
                 bool transposed, const at::Tensor& bias)
       : source_(source), tail_(std::move(tail)) {
     depth_ = weights.data.size(transposed ? 1 : 0);
@@ -36,25 +27,38 @@ class IntegerLinear {
     bias_ = sums_bias(bias, tail_.sum_scales, weights.sums, source.zero);
   }
 
-  at::Tensor operator()(const at::Tensor& given) {
-    const at::Tensor src = check_columns(given, source_, depth_);
+  void operator()(Call& call) {
+    const at::Tensor& given = call.in(LayerNode::kX);
+    if (given.dim() < 1 || given.size(-1) != depth_ || given.scalar_type() != source_.type) {
+      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} columns",
+           c10::toString(given.scalar_type()), to_string(given.sizes().vec()), depth_);
+    }
+    const at::Tensor src = given.contiguous();
     Ints shape = src.sizes().vec();
     shape.back() = width_;
-    if (src.numel() == 0 || width_ == 0) return at::empty(shape, tail_.type()).to(result_type());
-    const std::int64_t rows = src.numel() / depth_;
-    Plan& plan = plans_.get(
-        {rows}, [&] { return plan_of_tail([&](TailForm form) { return make_plan(rows, form); }); });
-    at::Tensor dst =
-        new_tensor(shape, plan.open ? at::kFloat : tail_.type(), at::MemoryFormat::Contiguous);
-    point(plan.src, src);
-    point(plan.dst, dst);
-    plan.execute();
-    if (plan.open) dst = close_tail(tail_, std::move(dst));
-    return dst.to(result_type());
+    at::Tensor dst = integer_destination(call, tail_, shape, at::MemoryFormat::Contiguous);
+    multiply(src, call.in(LayerNode::kResidual), dst);
+    call.set(0, tail_.out ? dst : dst.to(tail_.real));
+  }
+
+  at::Tensor rows(const at::Tensor& src) {
+    at::Tensor dst = at::empty({src.size(0), width_}, at::TensorOptions(tail_.type()));
+    multiply(src, {}, dst);
+    return dst;
   }
 
  private:
-  at::ScalarType result_type() const { return tail_.out ? tail_.out->type : tail_.float_type; }
+  void multiply(const at::Tensor& src, const at::Tensor& residual, at::Tensor& dst) {
+    if (dst.numel() == 0) return;
+    const std::int64_t rows = src.numel() / depth_;
+    Plan& plan = plans_.get(
+        {rows}, [&] { return plan_of_tail([&](TailForm form) { return make_plan(rows, form); }); });
+    at::Tensor real = plan.open ? at::empty(dst.sizes(), at::kFloat) : dst;
+    point(plan.src, src);
+    point(plan.dst, real);
+    plan.execute();
+    if (plan.open) dst = close_tail(tail_, std::move(real), residual);
+  }
 
   Plan make_plan(std::int64_t rows, TailForm form) {
     memory::desc bias;
@@ -66,13 +70,17 @@ class IntegerLinear {
     dnnl::primitive_attr attributes = integer_attributes(tail_, 1, form);
     if (weight_zero_ != 0) attributes.set_zero_points(DNNL_ARG_WEIGHTS, 0, {weight_zero_});
     dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
-    Plan plan = plan_of<dnnl::matmul>(pd, form != TailForm::Open);
-    plan.set_weights(weights_.as(pd.weights_desc()));
-    plan.set_bias(bias, bias_);
+    Plan plan;
+    plan.primitive = form == TailForm::Open ? make_primitive<dnnl::matmul>(pd) : dnnl::matmul(pd);
+    plan.src = placeholder(pd.src_desc());
+    plan.weights = weights_.as(pd.weights_desc());
+    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
+    if (bias_.defined()) plan.args[DNNL_ARG_BIAS] = memory(bias, dnnl_engine(), bias_.data_ptr());
+    plan.bind(pd, {}, ResidualForm::Separate);
     return plan;
   }
 
-  ByteParams source_;
+  ByteGrid source_;
   IntegerTail tail_;
   std::int64_t depth_ = 0;
   std::int64_t width_ = 0;
@@ -85,36 +93,61 @@ class IntegerLinear {
 /// The same by our own tiles.
 class TiledLinear {
  public:
-  TiledLinear(const ByteParams& source, const IntegerTail& tail, const at::Tensor& weights,
+  TiledLinear(const ByteGrid& source, const IntegerTail& tail, const at::Tensor& weights,
               bool transposed, LayerNumbers numbers)
       : source_(source),
         type_(tail.type()),
-        float_type_(tail.float_type),
+        real_(tail.real),
         numbers_(std::move(numbers)),
         columns_(pack_matrix(weights, transposed)) {}
 
-  at::Tensor operator()(const at::Tensor& given) const {
-    const RowForm form = columns_.form();
-    const at::Tensor src = check_columns(given, source_, form.length);
+  void operator()(Call& call) const {
+    const at::Tensor& given = call.in(LayerNode::kX);
+    const std::int64_t depth = columns_.form().length;
+    if (given.dim() < 1 || given.size(-1) != depth || given.scalar_type() != source_.type) {
+      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} columns",
+           c10::toString(given.scalar_type()), to_string(given.sizes().vec()), depth);
+    }
+    const at::Tensor src = given.contiguous();
     Ints shape = src.sizes().vec();
     shape.back() = columns_.columns();
-    const at::Tensor dst = new_tensor(shape, type_, at::MemoryFormat::Contiguous);
-    if (dst.numel() != 0) {
-      const std::int64_t rows = src.numel() / form.length;
-      multiply_rows(columns_, numbers_.finish,
-                    {.count = rows,
-                     .pieces = plain_rows(bytes_of(src), rows, form),
-                     .flip = source_.type == at::kChar,
-                     .start = numbers_.start.data(),
-                     .dst = dst.data_ptr()});
+    at::Tensor residual;
+    if (numbers_.finish.add != AddBytes::None) {
+      if (call.in(LayerNode::kResidual).sizes() != shape) {
+        fail(ErrorKind::BadData, "the residual has shape {}, but the result {}",
+             to_string(call.in(LayerNode::kResidual).sizes().vec()), to_string(shape));
+      }
+      residual = call.in(LayerNode::kResidual).contiguous();
     }
-    return type_ == at::kFloat ? dst.to(float_type_) : dst;
+    const at::Tensor dst = new_tensor(shape, type_, at::MemoryFormat::Contiguous);
+    multiply(src, residual, dst);
+    call.set(0, type_ == at::kFloat && real_ != at::kFloat ? dst.to(real_) : dst);
+  }
+
+  at::Tensor rows(const at::Tensor& src) const {
+    const at::Tensor dst =
+        new_tensor({src.size(0), columns_.columns()}, type_, at::MemoryFormat::Contiguous);
+    multiply(src, {}, dst);
+    return dst;
   }
 
  private:
-  ByteParams source_;
+  void multiply(const at::Tensor& src, const at::Tensor& residual, const at::Tensor& dst) const {
+    if (dst.numel() == 0) return;
+    const RowForm form = columns_.form();
+    const std::int64_t rows = src.numel() / form.length;
+    multiply_rows(columns_, numbers_.finish,
+                  {.count = rows,
+                   .pieces = plain_rows(bytes_of(src), rows, form),
+                   .flip = source_.type == at::kChar,
+                   .start = numbers_.start.data(),
+                   .residual = residual.defined() ? residual.data_ptr() : nullptr,
+                   .dst = dst.data_ptr()});
+  }
+
+  ByteGrid source_;
   at::ScalarType type_;
-  at::ScalarType float_type_;
+  at::ScalarType real_;
   LayerNumbers numbers_;
   PackedColumns columns_;
 };
@@ -122,7 +155,7 @@ class TiledLinear {
 /// Two activations whose leading axes broadcast.
 class IntegerBatched {
  public:
-  IntegerBatched(const ByteParams& left, const ByteParams& right, IntegerTail tail)
+  IntegerBatched(const ByteGrid& left, const ByteGrid& right, IntegerTail tail)
       : left_(left), right_(right), tail_(std::move(tail)) {}
 
   void operator()(Call& call) {
@@ -146,14 +179,14 @@ class IntegerBatched {
       Plan& plan = plans_.get(key, [&] {
         return plan_of_tail([&](TailForm form) { return make_plan(left, right, dst, form); });
       });
-      at::Tensor floats = plan.open ? at::empty(shape, at::kFloat) : dst;
+      at::Tensor real = plan.open ? at::empty(shape, at::kFloat) : dst;
       point(plan.src, left);
       point(plan.weights, right);
-      point(plan.dst, floats);
+      point(plan.dst, real);
       plan.execute();
-      if (plan.open) dst = close_tail(tail_, std::move(floats));
+      if (plan.open) dst = close_tail(tail_, std::move(real), {});
     }
-    call.set(0, tail_.out ? dst : dst.to(tail_.float_type));
+    call.set(0, tail_.out ? dst : dst.to(tail_.real));
   }
 
  private:
@@ -199,63 +232,70 @@ class IntegerBatched {
                                   {dst.sizes().vec(), dnnl_type(tail_, form), dst.strides().vec()});
     const ThreadScope threads(dst.numel() * left.size(-1) / 8);
     dnnl::matmul::primitive_desc pd(desc, attributes, dnnl_engine());
-    Plan plan = plan_of<dnnl::matmul>(pd, form != TailForm::Open);
-    plan.set_weights(placeholder(pd.weights_desc()));
+    Plan plan;
+    plan.primitive = form == TailForm::Open ? make_primitive<dnnl::matmul>(pd) : dnnl::matmul(pd);
+    plan.src = placeholder(pd.src_desc());
+    plan.weights = placeholder(pd.weights_desc());
+    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
+    plan.bind(pd, {}, ResidualForm::Separate);
     return plan;
   }
 
-  ByteParams left_;
-  ByteParams right_;
+  ByteGrid left_;
+  ByteGrid right_;
   IntegerTail tail_;
   PlanCache plans_;
 };
 
-std::optional<Kernel> make_batched(const OpContext& context, const ByteParams& source) {
-  if (context.has_input(LayerNode::kBias) || context.input_rank(LayerNode::kX) < 2 ||
-      context.input_rank(LayerNode::kW) < 2) {
+std::optional<Kernel> make_batched(const OpContext& context, const ByteGrid& source) {
+  if (context.has_input(LayerNode::kBias) || context.has_input(LayerNode::kResidual) ||
+      context.input_rank(LayerNode::kX) < 2 || context.input_rank(LayerNode::kW) < 2) {
     return std::nullopt;
   }
   auto tail = take_tail(context, source);
-  const auto right = take_params(context, LayerNode::kWScale, LayerNode::kWZero,
-                                 context.input_dtype(LayerNode::kW));
+  const auto right =
+      take_grid(context, LayerNode::kWScale, LayerNode::kWZero, context.input_dtype(LayerNode::kW));
   if (!tail || !right) return std::nullopt;
-  return kernel_of<IntegerBatched>(source, *right, std::move(*tail));
+  auto kernel = std::make_shared<IntegerBatched>(source, *right, std::move(*tail));
+  return Kernel([kernel](Call& call) { (*kernel)(call); });
 }
 
 }  // namespace
 
-RowsFunction make_integer_rows(const ByteParams& source, const IntegerTail& tail,
-                               const SignedWeights& weights, bool transposed,
-                               const at::Tensor& bias) {
+RowsFunction make_integer_rows(const ByteGrid& source, const IntegerTail& tail,
+                               const SignedWeights& weights, const at::Tensor& bias) {
   if (auto numbers = layer_numbers(source, tail, weights, bias)) {
     auto own =
-        std::make_shared<TiledLinear>(source, tail, weights.data, transposed, std::move(*numbers));
-    return [own](const at::Tensor& rows) { return (*own)(rows); };
+        std::make_shared<TiledLinear>(source, tail, weights.data, false, std::move(*numbers));
+    return [own](const at::Tensor& rows) { return own->rows(rows); };
   }
-  auto linear = std::make_shared<IntegerLinear>(source, tail, weights, transposed, bias);
-  return [linear](const at::Tensor& rows) { return (*linear)(rows); };
+  auto linear = std::make_shared<IntegerLinear>(source, tail, weights, false, bias);
+  return [linear](const at::Tensor& rows) { return linear->rows(rows); };
 }
 
 std::optional<Kernel> make_integer_matmul(const OpContext& context) {
   if (!context.fast || !context.byte_products) return std::nullopt;
-  if (context.has_input(LayerNode::kBias) && !context.constant(LayerNode::kBias).defined()) {
+  if (context.has_input(LayerNode::kBias) && !context.constant(LayerNode::kBias).defined())
     return std::nullopt;
-  }
-  const auto source = take_params(context, LayerNode::kXScale, LayerNode::kXZero,
-                                  context.input_dtype(LayerNode::kX));
+  const auto source =
+      take_grid(context, LayerNode::kXScale, LayerNode::kXZero, context.input_dtype(LayerNode::kX));
   if (!source) return std::nullopt;
   const at::Tensor weight = context.constant(LayerNode::kW);
   if (!weight.defined()) return make_batched(context, *source);
   if (weight.dim() != 2 || weight.numel() == 0) return std::nullopt;
   const bool transposed = context.node.get_int("transB", 0) != 0;
-  const auto tail = take_tail(context, *source);
+  auto tail = take_tail(context, *source);
   const auto weights = take_weights(context, LayerNode::kW, LayerNode::kWZero, transposed ? 0 : 1);
   if (!tail || !weights) return std::nullopt;
   const at::Tensor bias = context.take_constant(LayerNode::kBias);
-  Kernel kernel = [multiply = make_integer_rows(*source, *tail, *weights, transposed, bias)](
-                      Call& call) { call.set(0, multiply(call.in(LayerNode::kX))); };
-  kernel.shares = layer_numbers(*source, *tail, *weights, bias).has_value();
-  return kernel;
+  if (auto numbers = layer_numbers(*source, *tail, *weights, bias)) {
+    auto own = std::make_shared<TiledLinear>(*source, *tail, weights->data, transposed,
+                                             std::move(*numbers));
+    return sharing([own](Call& call) { (*own)(call); });
+  }
+  auto kernel =
+      std::make_shared<IntegerLinear>(*source, std::move(*tail), *weights, transposed, bias);
+  return Kernel([kernel](Call& call) { (*kernel)(call); });
 }
 
 }  // namespace quench::exec

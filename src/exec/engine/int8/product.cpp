@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs weights for tiles, splits products into tiles and shares them between threads.
+// Packs weights for tiles, cuts products into tiles and shares them between threads.
 #include "exec/engine/int8/product.h"
 
 #include <algorithm>
@@ -14,6 +14,8 @@ namespace quench::exec {
 namespace {
 
 constexpr int kMaxTileSums = 24 * 16;
+/// Real results beyond so many are not in a core's cache any more.
+constexpr std::int64_t kFetched = 1 << 18;
 /// Rows may be put together by copies of whole registers.
 constexpr std::int64_t kScratchSlack = 64;
 
@@ -78,7 +80,10 @@ struct Share {
 class Worker {
  public:
   Worker(const PackedColumns& columns, const Finish& finish, const ProductRows& rows)
-      : columns_(columns), finish_(finish), rows_(rows) {}
+      : columns_(columns),
+        finish_(finish),
+        rows_(rows),
+        fetches_(finish.real && rows.count * columns.columns() > kFetched) {}
 
   void operator()(const Share& share) const {
     const RowForm form = columns_.form();
@@ -91,6 +96,7 @@ class Worker {
     if (pieces.size() < needed) pieces.resize(needed);
     if (scratch.size() < bytes) scratch.resize(bytes);
     const std::int64_t stop = share.first_row + share.rows;
+    Extent extent;
     for (std::int64_t first = share.first_row; first < stop; first += block) {
       const std::int64_t count = std::min(block, stop - first);
       rows_.pieces(first, count, pieces.data(), scratch.data());
@@ -99,9 +105,10 @@ class Worker {
       const bool spills = columns_.columns() >= kTileColumns &&
                           share.last_panel - share.first_panel == columns_.panels().size();
       for (std::size_t i = share.last_panel; i-- > share.first_panel;) {
-        multiply(columns_.panels()[i], pieces.data(), {first, count, spills});
+        multiply(columns_.panels()[i], pieces.data(), {first, count, spills, &extent});
       }
     }
+    if (rows_.range != nullptr) rows_.range->add(extent);
   }
 
  private:
@@ -116,6 +123,7 @@ class Worker {
   struct Block {
     std::int64_t first, count;
     bool spills;  ///< rows may be stored beyond their end, but for the last
+    Extent* extent;
   };
 
   void multiply(const PackedColumns::Panel& panel, const std::uint8_t* const* pieces,
@@ -136,7 +144,11 @@ class Worker {
     const auto next = [&](std::int64_t several, int height, bool spills) {
       if (several == 0) return;
       multiply(tile, panel,
-               {.first = block.first + done, .tiles = several, .rows = height, .spills = spills});
+               {.first = block.first + done,
+                .tiles = several,
+                .rows = height,
+                .spills = spills,
+                .extent = block.extent});
       done += several * height;
       tile.pieces += several * height;
     };
@@ -150,13 +162,14 @@ class Worker {
     std::int64_t tiles;
     int rows;  ///< of each
     bool spills;
+    Extent* extent;
   };
 
   void multiply(Tile& tile, const PackedColumns::Panel& panel, Tiles tiles) const {
     const std::int64_t column = kTileColumns * panel.first;
     const std::int64_t stride = columns_.columns();
     const std::int64_t left =
-        tiles.spills && !finish_.floats ? kTileColumns * panel.width : stride - column;
+        tiles.spills && !finish_.real ? kTileColumns * panel.width : stride - column;
     if (finish_.plain()) {
       sum_tiles(tile,
                 {.finish = &finish_,
@@ -169,29 +182,49 @@ class Worker {
       return;
     }
     alignas(64) std::int32_t sums[kMaxTileSums];
-    const std::int64_t size = finish_.floats ? sizeof(float) : 1;
+    const std::int64_t size = finish_.real ? sizeof(float) : 1;
     tile.sums = sums;
     FinishedTile finished{.sums = sums,
                           .width = panel.width,
                           .rows = tiles.rows,
                           .column = column,
                           .columns = left,
-                          .stride = stride};
+                          .stride = stride,
+                          .extent = rows_.range != nullptr ? tiles.extent : nullptr};
     const std::uint8_t* const* pieces = tile.pieces;
     for (std::int64_t i = 0; i < tiles.tiles; ++i) {
       const std::int64_t first = tiles.first + i * tiles.rows;
       const std::int64_t offset = (first * stride + column) * size;
+      if (fetches_) fetch(offset, panel.width, tiles.rows);
       sum_tile(tile, panel.width, tiles.rows, rows_.flip);
+      if (rows_.factors != nullptr) finished.factors = rows_.factors + first;
       finished.dst = static_cast<std::uint8_t*>(rows_.dst) + offset;
+      if (rows_.residual != nullptr) {
+        finished.residual = static_cast<const std::uint8_t*>(rows_.residual) + offset;
+      }
       finish_tile(finish_, finished);
       tile.pieces += tiles.rows;
     }
     tile.pieces = pieces;
   }
 
+  /// Where a tile's results go, and what is added to them: they arrive while it is summed up.
+  void fetch(std::int64_t offset, std::int64_t width, std::int64_t rows) const {
+    constexpr std::int64_t kLine = 64;
+    const std::int64_t stride = columns_.columns() * static_cast<std::int64_t>(sizeof(float));
+    for (const void* start : {static_cast<const void*>(rows_.dst), rows_.residual}) {
+      if (start == nullptr) continue;
+      const auto* row = static_cast<const std::uint8_t*>(start) + offset;
+      for (std::int64_t i = 0; i < rows; ++i, row += stride) {
+        for (std::int64_t n = 0; n < width; ++n) __builtin_prefetch(row + n * kLine, 1);
+      }
+    }
+  }
+
   const PackedColumns& columns_;
   const Finish& finish_;
   const ProductRows& rows_;
+  bool fetches_;  ///< real results, more than stay in a core's cache
 };
 
 /// How much longer the longest of equal shares takes than an even one.
@@ -219,20 +252,49 @@ std::int64_t effort(const PackedColumns& columns, std::int64_t rows) {
   return rows * columns.columns() * (form.runs * form.padded() + kFinishing);
 }
 
-bool is_known(const FusedActivation& activation) {
-  const std::string& name = activation.name;
-  return name.empty() || name == "relu" || name == "clip" || name == "leaky_relu";
+bool is_known(const Fusion& fusion, bool real) {
+  const std::string& name = fusion.activation;
+  return name.empty() || name == "relu" || name == "clip" || name == "leaky_relu" ||
+         (real && name == "gelu");
 }
 
-void set_activation(Finish& finish, const FusedActivation& activation) {
+AddedBytes added_bytes(const ByteGrid& grid, float step) {
+  return {.scale = grid.scale / step, .shift = grid.flipped_zero(), .flip = repeated(grid.flip())};
+}
+
+ByteStore store_of(const ByteGrid& grid, const Fusion& fusion) {
+  return clamped_store(grid, fusion.activation, fusion.alpha, fusion.beta);
+}
+
+/// What rounds to bytes; `grid` is that of the first rounding.
+void set_bytes(Finish& finish, const IntegerTail& tail, const ByteGrid& grid) {
+  const ByteStore store = store_of(grid, tail.fusion);
+  finish.out = BytePattern(store);
+  if (!tail.residual) return;
+  finish.add = tail.middle ? AddBytes::Twice : AddBytes::Once;
+  finish.residual = added_bytes(*tail.residual, tail.out->scale);
+  if (!tail.middle) return;
+  ByteStore last = store_of(*tail.out, tail.sum);
+  last.zero = 0;
+  finish.out = BytePattern(last);
+  finish.middle = {.low = store.low - store.zero,
+                   .high = store.high - store.zero,
+                   .zero = store.zero,
+                   .sum = tail.residual_first ? byte_sum(*tail.residual, grid, *tail.out)
+                                              : byte_sum(grid, *tail.residual, *tail.out),
+                   .residual_first = tail.residual_first};
+}
+
+void set_activation(Finish& finish, const Fusion& fusion) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  finish.least = activation.name == "relu" ? 0.0F : -kInfinity;
+  finish.least = fusion.activation == "relu" ? 0.0F : -kInfinity;
   finish.most = kInfinity;
-  if (activation.name == "clip") {
-    finish.least = activation.alpha;
-    finish.most = activation.beta;
+  if (fusion.activation == "clip") {
+    finish.least = fusion.alpha;
+    finish.most = fusion.beta;
   }
-  if (activation.name == "leaky_relu") finish.slope = activation.alpha;
+  if (fusion.activation == "leaky_relu") finish.slope = fusion.alpha;
+  finish.gelu = fusion.activation == "gelu";
 }
 
 }  // namespace
@@ -271,7 +333,7 @@ void multiply_rows(const PackedColumns& columns, const Finish& finish, const Pro
   constexpr std::int64_t kWorth = 1 << 18;  // for each thread
   const std::int64_t all = effort(columns, rows.count);
   if (all < kWorth / 2) return work({0, rows.count, 0, panels});
-  const std::int64_t threads = pool_threads();
+  const std::int64_t threads = sharing_threads();
   const std::int64_t grain = std::max<std::int64_t>(kWorth * threads / all, 1);
   const bool by_columns = shares_columns(columns, rows.count, threads);
   share(0, threads, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -279,12 +341,12 @@ void multiply_rows(const PackedColumns& columns, const Finish& finish, const Pro
       return std::pair(begin * whole / threads, end * whole / threads);
     };
     if (by_columns) {
-      const auto own = part(static_cast<std::int64_t>(panels));
-      work({0, rows.count, static_cast<std::size_t>(own.first),
-            static_cast<std::size_t>(own.second)});
+      const auto cut = part(static_cast<std::int64_t>(panels));
+      work({0, rows.count, static_cast<std::size_t>(cut.first),
+            static_cast<std::size_t>(cut.second)});
     } else {
-      const auto own = part(rows.count);
-      work({own.first, own.second - own.first, 0, panels});
+      const auto cut = part(rows.count);
+      work({cut.first, cut.second - cut.first, 0, panels});
     }
   });
 }
@@ -320,24 +382,23 @@ PackedColumns pack_matrix(const at::Tensor& weights, bool transposed) {
   return columns;
 }
 
-std::optional<LayerNumbers> layer_numbers(const ByteParams& source, const IntegerTail& tail,
+std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerTail& tail,
                                           const SignedWeights& weights, const at::Tensor& bias) {
   constexpr std::int64_t kMaxDepth = 1 << 15;  // sums stay below 2^30
   const auto channels = static_cast<std::int64_t>(weights.sums.size());
   const std::int64_t depth = channels == 0 ? 0 : weights.data.numel() / channels;
   if (!can_sum_tiles() || weights.zero != 0 || depth == 0 || depth > kMaxDepth ||
-      !is_known(tail.activation)) {
+      !is_known(tail.fusion, !tail.out) || (!tail.out && tail.residual)) {
     return std::nullopt;
   }
   LayerNumbers numbers;
   Finish& finish = numbers.finish;
-  finish.floats = !tail.out;
-  const float step = tail.out ? tail.out->scale : 1.0F;
-  set_activation(finish, tail.activation);
-  if (tail.out) {
-    finish.out = BytePattern(clamped_store(*tail.out, tail.activation.name, tail.activation.alpha,
-                                           tail.activation.beta));
-  }
+  finish.real = !tail.out;
+  // Sums are first counted in steps of the grid where they are rounded first.
+  const std::optional<ByteGrid>& grid = tail.middle ? tail.middle : tail.out;
+  const float step = grid ? grid->scale : 1.0F;
+  set_activation(finish, tail.fusion);
+  if (grid) set_bytes(finish, tail, *grid);
   const at::Tensor wide = bias.defined()
                               ? bias.to(at::kDouble).reshape(-1).expand({channels}).contiguous()
                               : at::zeros({channels}, at::kDouble);
@@ -360,8 +421,8 @@ std::optional<LayerNumbers> layer_numbers(const ByteParams& source, const Intege
     constexpr double kMaxProduct = 255.0 * 128.0;
     const double sum =
         std::abs(static_cast<double>(start)) + kMaxProduct * static_cast<double>(depth);
-    const double most =
-        static_cast<double>(finish.scales[c]) * sum + std::abs(given / step) + 256.0;
+    const double most = static_cast<double>(finish.scales[c]) * sum + std::abs(given / step) +
+                        256.0 * static_cast<double>(finish.residual.scale + finish.middle.most());
     if (tail.out && !(most < static_cast<double>(kMost))) return std::nullopt;
   }
   finish.bare = finish.plain() && finish.out.bare() &&

@@ -61,6 +61,38 @@ class ChannelTables {
   std::int64_t channels_;
 };
 
+/// A float for each byte.
+class RealTable {
+ public:
+  /// `results` are 256 floats, for the source's values from the least to the greatest.
+  RealTable(at::ScalarType from, const at::Tensor& results) : from_(from) {
+    const at::Tensor flat = results.contiguous();
+    const std::size_t flip = from == at::kChar ? 0x80 : 0;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      entries_[i ^ flip] = flat.data_ptr<float>()[i];
+    }
+  }
+
+  at::Tensor operator()(const at::Tensor& given) const {
+    if (given.scalar_type() != from_) {
+      fail(ErrorKind::BadData, "the input is {}, but {} was expected",
+           c10::toString(given.scalar_type()), c10::toString(from_));
+    }
+    const at::Tensor x = dense(given);
+    at::Tensor dst = new_alike(x, at::kFloat);
+    const auto* src = bytes_of(x);
+    auto* to = dst.data_ptr<float>();
+    share(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) to[i] = entries_[src[i]];
+    });
+    return dst;
+  }
+
+ private:
+  std::array<float, 256> entries_{};
+  at::ScalarType from_;
+};
+
 /// Runs the node's body on every byte there is, for each channel where they differ.
 Kernel make_table(const OpContext& context) {
   const auto* body = context.node.get<GraphBox>("body");
@@ -86,17 +118,21 @@ Kernel make_table(const OpContext& context) {
     const ChannelTables tables(type, results[0].reshape({-1, channels}));
     return sharing([tables](Call& call) { call.set(0, tables(call.in(0))); });
   }
+  if (results[0].scalar_type() == at::kFloat) {
+    const RealTable table(type, results[0].reshape(-1));
+    return sharing([table](Call& call) { call.set(0, table(call.in(0))); });
+  }
   const ByteTable table(type, results[0].reshape(-1));
   return sharing([table](Call& call) { call.set(0, table(call.in(0))); });
 }
 
 template <typename Function>
 Kernel function_table(const OpContext& context, Function function) {
-  const auto in = take_params(context, 1, 2, context.input_dtype(0));
-  const auto out = take_params(context, 3, 4, context.input_dtype(0));
+  const auto in = take_grid(context, 1, 2, context.input_dtype(0));
+  const auto out = take_grid(context, 3, 4, context.input_dtype(0));
   if (!in || !out) return refuse("its scales and zero points must be constants, one each");
-  const at::Tensor floats = dequantize_bytes(all_bytes(in->type), *in);
-  const ByteTable table(in->type, quantize_floats(function(floats), *out));
+  const at::Tensor real = dequantize_bytes(all_bytes(in->type), *in);
+  const ByteTable table(in->type, quantize_floats(function(real), *out));
   return sharing([table](Call& call) { call.set(0, table(call.in(0))); });
 }
 

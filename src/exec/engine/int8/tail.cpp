@@ -16,28 +16,25 @@ namespace {
 using dnnl::algorithm;
 
 /// Whether saturation alone clips as the activation does.
-bool saturates_alike(const FusedActivation& activation, const ByteParams& out) {
-  if (activation.name == "relu") return out.zero == out.least();
-  if (activation.name != "clip") return false;
+bool saturates_alike(const Fusion& fusion, const ByteGrid& out) {
+  if (fusion.activation == "relu") return out.zero == out.least();
+  if (fusion.activation != "clip") return false;
   const auto steps = [&](float bound) { return std::nearbyint(bound / out.scale); };
-  return steps(activation.alpha) + static_cast<float>(out.zero) <=
-             static_cast<float>(out.least()) &&
-         steps(activation.beta) + static_cast<float>(out.zero) >=
-             static_cast<float>(out.greatest());
+  return steps(fusion.alpha) + static_cast<float>(out.zero) <= static_cast<float>(out.least()) &&
+         steps(fusion.beta) + static_cast<float>(out.zero) >= static_cast<float>(out.greatest());
 }
 
-/// The activation over the scale of the result, where that is a matter of its parameters.
-bool append_scaled(dnnl::post_ops& ops, const FusedActivation& activation, float step) {
-  if (activation.name == "relu") {
+/// The activation in steps of the result, where that is a matter of its parameters.
+bool append_in_steps(dnnl::post_ops& ops, const Fusion& fusion, float step) {
+  if (fusion.activation == "relu") {
     ops.append_eltwise(1.0F, algorithm::eltwise_relu, 0.0F, 0.0F);
-  } else if (activation.name == "leaky_relu") {
-    ops.append_eltwise(1.0F, algorithm::eltwise_relu, activation.alpha, 0.0F);
-  } else if (activation.name == "clip") {
-    ops.append_eltwise(1.0F, algorithm::eltwise_clip, activation.alpha / step,
-                       activation.beta / step);
-  } else if (activation.name == "hard_sigmoid") {
+  } else if (fusion.activation == "leaky_relu") {
+    ops.append_eltwise(1.0F, algorithm::eltwise_relu, fusion.alpha, 0.0F);
+  } else if (fusion.activation == "clip") {
+    ops.append_eltwise(1.0F, algorithm::eltwise_clip, fusion.alpha / step, fusion.beta / step);
+  } else if (fusion.activation == "hard_sigmoid") {
     // With one linear operation only: oneDNN's kernels give a second one the first one's numbers.
-    ops.append_eltwise(1.0F, algorithm::eltwise_linear, activation.alpha, activation.beta / step);
+    ops.append_eltwise(1.0F, algorithm::eltwise_linear, fusion.alpha, fusion.beta / step);
     ops.append_eltwise(1.0F, algorithm::eltwise_clip, 0.0F, 1.0F / step);
   } else {
     return false;
@@ -64,27 +61,38 @@ std::vector<std::int64_t> channel_sums(const at::Tensor& weights, std::int64_t a
   return sums;
 }
 
-bool works_on_quotients(const FusedActivation& activation) {
-  return activation.name.empty() || activation.name == "relu" || activation.name == "leaky_relu" ||
-         activation.name == "clip" || activation.name == "hard_sigmoid";
+bool works_in_steps(const Fusion& fusion) {
+  return fusion.activation.empty() || fusion.activation == "relu" ||
+         fusion.activation == "leaky_relu" || fusion.activation == "clip" ||
+         fusion.activation == "hard_sigmoid";
 }
 
 }  // namespace
 
-std::optional<IntegerTail> take_tail(const OpContext& context, const ByteParams& source) {
+std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source) {
   IntegerTail tail;
   const at::Tensor scales = context.constant(LayerNode::kWScale);
   if (!scales.defined() || scales.dim() > 1) return std::nullopt;
   if (context.has_input(LayerNode::kOutScale)) {
-    tail.out = take_params(context, LayerNode::kOutScale, LayerNode::kOutZero);
+    tail.out = take_grid(context, LayerNode::kOutScale, LayerNode::kOutZero);
     if (!tail.out) return std::nullopt;
   } else {
     const auto to = static_cast<DType>(context.node.get_int("to", 1));
-    tail.float_type = to == DType::Float16    ? at::kHalf
-                      : to == DType::BFloat16 ? at::kBFloat16
-                                              : at::kFloat;
+    tail.real = to == DType::Float16    ? at::kHalf
+                : to == DType::BFloat16 ? at::kBFloat16
+                                        : at::kFloat;
   }
-  tail.activation = FusedActivation::of(context.node);
+  if (context.has_input(LayerNode::kResidual)) {
+    tail.residual = take_grid(context, LayerNode::kResidualScale, LayerNode::kResidualZero);
+    if (!tail.residual) return std::nullopt;
+  }
+  if (context.has_input(LayerNode::kMiddleScale)) {
+    tail.middle = take_grid(context, LayerNode::kMiddleScale, LayerNode::kMiddleZero);
+    if (!tail.middle || !tail.out || !tail.residual) return std::nullopt;
+    tail.residual_first = context.node.get_int("residual_first", 0) != 0;
+    tail.sum = Fusion::activation_of(context.node, "sum_");
+  }
+  tail.fusion = Fusion::activation_of(context.node);
   const at::Tensor wide = context.take_constant(LayerNode::kWScale).to(at::kFloat).contiguous();
   for (std::int64_t i = 0; i < wide.numel(); ++i) {
     tail.sum_scales.push_back(wide.data_ptr<float>()[i] * source.scale);
@@ -92,15 +100,25 @@ std::optional<IntegerTail> take_tail(const OpContext& context, const ByteParams&
   return tail;
 }
 
+IntegerTail until_middle(IntegerTail tail) {
+  tail.out = tail.middle;
+  tail.residual.reset();
+  tail.middle.reset();
+  return tail;
+}
+
 dnnl::memory::data_type dnnl_type(const IntegerTail& tail, TailForm form) {
   return dnnl_type(form == TailForm::Open ? at::kFloat : tail.type());
 }
 
-at::Tensor close_tail(const IntegerTail& tail, at::Tensor floats) {
-  floats = apply(tail.activation, std::move(floats));
-  if (!tail.out) return floats;
+at::Tensor close_tail(const IntegerTail& tail, at::Tensor real, const at::Tensor& residual) {
+  if (tail.residual) {
+    real += (residual.to(at::kFloat) - tail.residual->zero) * tail.residual->scale;
+  }
+  real = apply(tail.fusion, std::move(real), {});
+  if (!tail.out) return real;
   const at::Tensor zero = at::scalar_tensor(tail.out->zero, at::kInt);
-  return to_integers(at::round(floats / tail.out->scale), zero, tail.out->type);
+  return to_grid(at::round(real / tail.out->scale), zero, tail.out->type);
 }
 
 dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailForm form) {
@@ -111,16 +129,20 @@ dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailF
     return attributes;
   }
   const float step = tail.out ? tail.out->scale : 1.0F;
-  const bool divided = works_on_quotients(tail.activation);
+  const bool in_steps = works_in_steps(tail.fusion);
   std::vector<float> scales = tail.sum_scales;
-  if (divided) {
+  if (in_steps) {
     for (float& each : scales) each /= step;
   }
   attributes.set_output_scales(scales.size() == 1 ? 0 : 1 << axis, scales);
   dnnl::post_ops ops;
-  const bool saturates = tail.out && saturates_alike(tail.activation, *tail.out);
-  if (!tail.activation.name.empty() && !saturates && !append_scaled(ops, tail.activation, step)) {
-    append_activation(ops, tail.activation);
+  if (tail.residual) {
+    ops.append_sum(in_steps ? tail.residual->scale / step : tail.residual->scale,
+                   tail.residual->zero, dnnl_type(tail.residual->type));
+  }
+  const bool saturates = tail.out && saturates_alike(tail.fusion, *tail.out);
+  if (!tail.fusion.activation.empty() && !saturates && !append_in_steps(ops, tail.fusion, step)) {
+    append_activation(ops, tail.fusion);
     if (tail.out) ops.append_eltwise(1.0F, algorithm::eltwise_linear, 1.0F / step, 0.0F);
   }
   if (tail.out && tail.out->zero != 0) {
@@ -180,6 +202,21 @@ at::Tensor sums_bias(const at::Tensor& bias, const std::vector<float>& sum_scale
   constexpr double kMaxInt = 2147483647.0;
   const bool fits = whole && at::all(at::abs(wide) <= kMaxInt).item<bool>();
   return wide.to(fits ? at::kInt : at::kFloat);
+}
+
+at::Tensor integer_destination(Call& call, const IntegerTail& tail, at::IntArrayRef shape,
+                               at::MemoryFormat format) {
+  if (!tail.residual) return new_tensor(shape, tail.type(), format);
+  const at::Tensor& residual = call.in(LayerNode::kResidual);
+  if (residual.sizes() != shape) {
+    fail(ErrorKind::BadData, "the residual has shape {}, but the result {}",
+         to_string(residual.sizes().vec()), to_string(shape.vec()));
+  }
+  if (call.dies(LayerNode::kResidual) && residual.is_contiguous(format))
+    return residual.view(tail.type());
+  at::Tensor copy = new_tensor(shape, residual.scalar_type(), format);
+  copy.copy_(residual);
+  return copy.view(tail.type());
 }
 
 }  // namespace quench::exec

@@ -1,24 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an integer layer does after its sums: scales, activation, zero point.
+// What an integer layer does after its sums: scales, residual, activation, zero point.
 #pragma once
 
-#include "exec/engine/int8/byte_params.h"
+#include "exec/engine/int8/grid.h"
 #include "exec/engine/onednn/plan.h"
 
 namespace quench::exec {
 
 /// Everything behind the sums of a layer, known when its kernel is made.
 struct IntegerTail {
-  std::vector<float> sum_scales;           ///< of the sums: per tensor or per channel
-  std::optional<ByteParams> out;           ///< nothing: the result is float
-  at::ScalarType float_type = at::kFloat;  ///< their type
-  FusedActivation activation;              ///< its activation
+  std::vector<float> sum_scales;     ///< one, or one a channel: what a step of a sum stands for
+  std::optional<ByteGrid> out;       ///< nothing: the result is real numbers
+  at::ScalarType real = at::kFloat;  ///< their type
+  std::optional<ByteGrid> residual;
+  Fusion fusion;  ///< its activation
+  /// The grid on which the layer is rounded before the residual is added; nothing: it is not.
+  std::optional<ByteGrid> middle;
+  bool residual_first = false;  ///< of the operands of that sum
+  Fusion sum;                   ///< the activation behind it: none, relu or clip
 
   at::ScalarType type() const { return out ? out->type : at::kFloat; }
 };
 
 /// The tail of a LayerNode; nothing when a scale is not a constant. Takes the constants.
-std::optional<IntegerTail> take_tail(const OpContext& context, const ByteParams& source);
+std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source);
+/// The tail without what follows its first rounding.
+IntegerTail until_middle(IntegerTail tail);
 /// How much of a tail a primitive does. ONNX rounds before it adds the zero point. The sum of both
 /// has fewer bits to round by, and one result in 100,000 comes out a step off; but oneDNN cannot
 /// round first in every convolution, and some of its kernels take no Sigmoid, Swish or Gelu.
@@ -31,8 +38,8 @@ enum class TailForm {
 dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailForm form);
 /// The type of a primitive's results.
 dnnl::memory::data_type dnnl_type(const IntegerTail& tail, TailForm form);
-/// What an open plan leaves to do.
-at::Tensor close_tail(const IntegerTail& tail, at::Tensor floats);
+/// What an open plan leaves to do; the residual is undefined where the tail has none.
+at::Tensor close_tail(const IntegerTail& tail, at::Tensor real, const at::Tensor& residual);
 
 /// The plan of the first form that oneDNN has.
 template <typename Make>
@@ -74,9 +81,13 @@ struct SignedWeights {
 std::optional<SignedWeights> take_weights(const OpContext& context, std::size_t weight,
                                           std::size_t zero, std::int64_t axis);
 
-/// The bias over the scale of the sums, less what the source's zero point adds to each: 32-bit
-/// integers where the node's bias is, else floats. Undefined when there is nothing to add.
+/// The bias in steps of the sums, less what the source's zero point adds to each: 32-bit integers
+/// where the node's bias is, else floats. Undefined when there is nothing to add.
 at::Tensor sums_bias(const at::Tensor& bias, const std::vector<float>& sum_scales,
                      const std::vector<std::int64_t>& weight_sums, std::int64_t source_zero);
+
+/// Memory for the result: the residual's own where nobody reads that again, else a copy of it.
+at::Tensor integer_destination(Call& call, const IntegerTail& tail, at::IntArrayRef shape,
+                               at::MemoryFormat format);
 
 }  // namespace quench::exec

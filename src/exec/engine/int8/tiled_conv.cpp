@@ -53,7 +53,7 @@ struct Patches {
     std::int64_t stride;
     std::uint8_t* scratch;
   };
-  /// The image of a row of pixels of the result, and the first of its rows that they read.
+  /// The image of a line of pixels of the result, and the first of its rows that they read.
   struct Line {
     const std::uint8_t* image;
     std::int64_t y;
@@ -63,7 +63,7 @@ struct Patches {
     }
   };
 
-  /// Pixels of a row from `x` up to `last`: those at the border one by one.
+  /// Pixels of a line from `x` up to `last`: those at the border one by one.
   void locate(const Line& line, std::int64_t x, std::int64_t last, Places& places) const {
     const std::int64_t reach = (columns - 1) * dilation_x + pixels;
     const bool whole = line.y >= 0 && line.y + (rows - 1) * dilation_y < height && reach <= width;
@@ -192,24 +192,38 @@ RowForm row_form(const Window& window, const at::Tensor& weights) {
           .length = weights.size(1) * (joined ? weights.size(3) : 1)};
 }
 
+at::Tensor to_2d(const at::Tensor& tensor) {
+  return tensor.dim() == 3 ? tensor.unsqueeze(2) : tensor;
+}
+
 class TiledConv {
  public:
-  TiledConv(Window window, const ByteParams& source, const IntegerTail& tail,
+  TiledConv(Window window, const ByteGrid& source, const IntegerTail& tail,
             const at::Tensor& weights, LayerNumbers numbers)
       : window_(std::move(window)),
         source_(source),
         type_(tail.type()),
-        float_type_(tail.float_type),
+        real_(tail.real),
         shape_(weights.sizes().vec()),
         numbers_(std::move(numbers)),
         columns_(pack(weights, row_form(window_, weights))),
         zeros_(static_cast<std::size_t>(columns_.form().padded() + kDenseRun),
                static_cast<std::uint8_t>(source.zero)) {}
 
-  at::Tensor operator()(const at::Tensor& given) const {
+  void operator()(Call& call) const {
+    const at::Tensor& given = call.in(LayerNode::kX);
+    const at::Tensor dst = convolve(to_2d(given), to_2d(call.in(LayerNode::kResidual)));
+    call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
+  }
+
+  at::Tensor convolve(const at::Tensor& given, const at::Tensor& added) const {
     const at::Tensor src = given.contiguous(kNhwc);
-    check_channels(src, source_, shape_[1]);
+    if (src.dim() != 4 || src.size(1) != shape_[1] || src.scalar_type() != source_.type) {
+      fail(ErrorKind::BadData, "the input is {} of shape {}, but the weights want {} channels",
+           c10::toString(src.scalar_type()), to_string(src.sizes().vec()), shape_[1]);
+    }
     const Ints shape = convolved_shape(window_, src.sizes(), shape_);
+    const at::Tensor residual = residual_for(shape, added);
     at::Tensor dst = new_tensor(shape, type_, kNhwc);
     if (dst.numel() == 0) return dst;
     Ints pads = window_.pads_for(src.sizes().slice(2), {shape_[2], shape_[3]});
@@ -222,12 +236,22 @@ class TiledConv {
                      .pieces = pieces(image, pads, shape),
                      .flip = source_.type == at::kChar,
                      .start = numbers_.start.data(),
+                     .residual = residual.defined() ? residual.data_ptr() : nullptr,
                      .dst = dst.data_ptr()};
     multiply_rows(columns_, numbers_.finish, rows);
-    return type_ == at::kFloat && float_type_ != at::kFloat ? dst.to(float_type_) : dst;
+    return type_ == at::kFloat && real_ != at::kFloat ? dst.to(real_) : dst;
   }
 
  private:
+  at::Tensor residual_for(const Ints& shape, const at::Tensor& added) const {
+    if (numbers_.finish.add == AddBytes::None) return {};
+    if (added.sizes() != shape) {
+      fail(ErrorKind::BadData, "the residual has shape {}, but the result {}",
+           to_string(added.sizes().vec()), to_string(shape));
+    }
+    return added.contiguous(kNhwc);
+  }
+
   /// In a small image many pixels lie at the border, where patches must be put together.
   static bool is_worth_framing(const at::Tensor& src, const Ints& pads) {
     constexpr std::int64_t kSmall = 1 << 16;
@@ -287,29 +311,45 @@ class TiledConv {
   }
 
   Window window_;
-  ByteParams source_;
+  ByteGrid source_;
   at::ScalarType type_;
-  at::ScalarType float_type_;
+  at::ScalarType real_;
   Ints shape_;
   LayerNumbers numbers_;
   PackedColumns columns_;
   std::vector<std::uint8_t> zeros_;
 };
 
-}  // namespace
-
-BytesFunction make_tiled_conv(const ConvAttributes& attributes, const ByteParams& source,
-                              const IntegerTail& tail, const SignedWeights& weights,
-                              const at::Tensor& bias) {
-  if (attributes.groups != 1 || attributes.rank > 2) return {};
+std::shared_ptr<TiledConv> make(const ConvAttributes& attributes, const ByteGrid& source,
+                                const IntegerTail& tail, const SignedWeights& weights,
+                                const at::Tensor& bias) {
+  if (attributes.groups != 1 || attributes.rank > 2) return nullptr;
   auto numbers = layer_numbers(source, tail, weights, bias);
-  if (!numbers) return {};
+  if (!numbers) return nullptr;
   Window window = attributes.window;
   if (attributes.rank == 1) pad_to_2d(window);
   const at::Tensor plain = to_2d(weights.data).contiguous();
   auto conv = std::make_shared<TiledConv>(window, source, tail, plain, std::move(*numbers));
   release_pages({static_cast<const std::byte*>(plain.data_ptr()), plain.nbytes()});
-  return [conv](const at::Tensor& src) { return (*conv)(src); };
+  return conv;
+}
+
+}  // namespace
+
+std::optional<Kernel> make_tiled_conv(const ConvAttributes& attributes, const ByteGrid& source,
+                                      const IntegerTail& tail, const SignedWeights& weights,
+                                      const at::Tensor& bias) {
+  auto conv = make(attributes, source, tail, weights, bias);
+  if (!conv) return std::nullopt;
+  return sharing([conv](Call& call) { (*conv)(call); });
+}
+
+BytesFunction make_tiled_conv_function(const ConvAttributes& attributes, const ByteGrid& source,
+                                       const IntegerTail& tail, const SignedWeights& weights,
+                                       const at::Tensor& bias) {
+  auto conv = make(attributes, source, tail, weights, bias);
+  if (!conv) return {};
+  return [conv](const at::Tensor& src) { return conv->convolve(src, {}); };
 }
 
 }  // namespace quench::exec

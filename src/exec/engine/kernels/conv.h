@@ -20,10 +20,6 @@ std::optional<ConvAttributes> conv_attributes(const OpContext& context, std::siz
 
 /// Makes a window over one axis one over two, the first of size 1.
 void pad_to_2d(Window& window);
-/// A tensor with one spatial axis gets another one of size 1 before it.
-inline at::Tensor to_2d(const at::Tensor& tensor) {
-  return tensor.dim() == 3 ? tensor.unsqueeze(2) : tensor;
-}
 /// What a convolution with weights [O, I, H, W] makes of an input [N, C, H, W].
 Ints convolved_shape(const Window& window, at::IntArrayRef src, const Ints& weight);
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisations.
+#include "exec/engine/int8/bytes.h"
 #include "exec/engine/kernels/common.h"
+#include "exec/engine/kernels/rows.h"
+#include "exec/engine/team.h"
 
 namespace quench::exec {
 namespace {
@@ -74,24 +77,71 @@ Kernel make_group_norm(const OpContext& context) {
   };
 }
 
+/// Rows by our own loops.
+at::Tensor norm_rows(const at::Tensor& given, const at::Tensor& scale, const at::Tensor& bias,
+                     float epsilon, RealRange* range) {
+  const at::Tensor x = given.contiguous();
+  at::Tensor dst = at::empty_like(x);
+  if (x.numel() == 0) return dst;
+  const std::int64_t columns = x.size(-1);
+  const at::Tensor factors = scale.contiguous();
+  const at::Tensor shifts = bias.defined() ? bias.contiguous() : bias;
+  const RowNorm norm{.scale = factors.data_ptr<float>(),
+                     .bias = shifts.defined() ? shifts.data_ptr<float>() : nullptr,
+                     .epsilon = epsilon};
+  const float* src = x.data_ptr<float>();
+  float* to = dst.data_ptr<float>();
+  constexpr std::int64_t kGrain = 1 << 14;
+  share(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
+        [&](std::int64_t begin, std::int64_t end) {
+          Extent extent;
+          for (std::int64_t row = begin; row < end; ++row) {
+            layer_norm_loop(src + row * columns, norm, to + row * columns, columns, extent);
+          }
+          if (range != nullptr) range->add(extent);
+        });
+  return dst;
+}
+
+/// One row a normalised group, all in float.
+bool are_rows(const Call& call, std::size_t first) {
+  const at::Tensor& x = call.in(0);
+  const auto fits = [&](const at::Tensor& part) {
+    return part.scalar_type() == at::kFloat && part.numel() == x.size(-1);
+  };
+  return first + 1 == static_cast<std::size_t>(x.dim()) && x.scalar_type() == at::kFloat &&
+         !call.wants(1) && !call.wants(2) && fits(call.in(1)) && (!call.has(2) || fits(call.in(2)));
+}
+
 Kernel make_layer_norm(const OpContext& context) {
   const float epsilon = context.node.get_float("epsilon", 1e-5F);
   const std::int64_t axis = context.node.get_int("axis", -1);
-  return [=](Call& call) {
+  const bool fast = context.fast;
+  Kernel kernel = [=](Call& call) {
     const at::Tensor& x = call.in(0);
     const auto first = static_cast<std::size_t>(wrap_axis(axis, x.dim()));
+    if (fast && are_rows(call, first)) {
+      RealRange range;
+      const bool wanted = call.wants(3);
+      call.set(0, norm_rows(x, call.in(1), call.in(2), epsilon, wanted ? &range : nullptr));
+      if (wanted) call.set(3, range_tensor(range));
+      return;
+    }
     const at::IntArrayRef shape = x.sizes().slice(first);
     // Scale and bias may be smaller and broadcast: libtorch wants them whole.
     const at::Tensor scale = call.in(1).expand(shape);
     const at::Tensor bias = call.has(2) ? call.in(2).expand(shape) : at::Tensor();
     if (!call.wants(1) && !call.wants(2)) {
-      return call.set(0, at::layer_norm(x, shape, scale, bias, epsilon));
+      return set_with_range(call, 3, at::layer_norm(x, shape, scale, bias, epsilon));
     }
     auto [y, mean, deviation] = at::native_layer_norm(x, shape, scale, bias, epsilon);
-    call.set(0, std::move(y));
+    set_with_range(call, 3, std::move(y));
     call.set(1, std::move(mean));
     call.set(2, std::move(deviation));
   };
+  // Rows are; the rest is rare.
+  kernel.shares = fast;
+  return kernel;
 }
 
 Kernel make_rms_norm(const OpContext& context) {
@@ -106,11 +156,30 @@ Kernel make_rms_norm(const OpContext& context) {
   };
 }
 
+at::Tensor lp_norm_rows(const at::Tensor& x, bool second) {
+  at::Tensor dst = new_alike(x, at::kFloat);
+  const std::int64_t columns = x.size(-1);
+  const float* src = x.data_ptr<float>();
+  float* to = dst.data_ptr<float>();
+  constexpr std::int64_t kGrain = 1 << 14;
+  share(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t row = begin; row < end; ++row) {
+            lp_norm_loop(src + row * columns, second, to + row * columns, columns);
+          }
+        });
+  return dst;
+}
+
 Kernel make_lp_norm(const OpContext& context) {
   const std::int64_t axis = context.node.get_int("axis", -1);
   const std::int64_t p = context.node.get_int("p", 2);
   if (p != 1 && p != 2) return refuse("p must be 1 or 2, not {}", p);
-  return map_input([=](const at::Tensor& x) {
+  return map_input([=, fast = context.fast](const at::Tensor& x) {
+    if (fast && x.scalar_type() == at::kFloat && x.dim() > 0 && x.numel() > 0 &&
+        wrap_axis(axis, x.dim()) == x.dim() - 1) {
+      return lp_norm_rows(x.contiguous(), p == 2);
+    }
     const at::Tensor length = at::norm(x, at::Scalar(p), {wrap_axis(axis, x.dim())}, true);
     return at::where(length == 0, at::zeros({}, x.options()), x / length);
   });

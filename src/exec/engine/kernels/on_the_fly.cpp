@@ -44,7 +44,7 @@ std::shared_ptr<const quant::PackedRows> pack_rows(const at::Tensor& integers,
                                              rows, std::move(grids));
 }
 
-/// Null where scales and zero points do not fit the weight: the node may come from a file.
+/// Null where the grids do not fit the weight: the node may come from a file.
 std::shared_ptr<const quant::PackedRows> pack(const OpContext& context, const at::Tensor& weight) {
   const std::int64_t axis = context.node.get_int("rows", 0);
   const std::int64_t block = context.node.get_int("block", 0);
@@ -100,10 +100,10 @@ class TiledProduct {
     out_axis_ = context.node.get_int("out_axis", -1);
     alpha_ = context.node.get_float("alpha", 1.0F);
     beta_ = context.node.get_float("beta", 1.0F);
-    const bool tiles = context.node.get_int("tiles", 1) != 0;
+    const bool cut = context.node.get_int("cut", 1) != 0;
     const std::int64_t columns = std::max<std::int64_t>(1, weight_->columns());
     // Multiples of 16 channels, as the kernels like them.
-    tile_ = tiles ? std::max<std::int64_t>(16, kTile / columns / 16 * 16) : weight_->rows();
+    tile_ = cut ? std::max<std::int64_t>(16, kTile / columns / 16 * 16) : weight_->rows();
     program_ = context.compile(**context.node.get<GraphBox>("body"));
   }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "exec/engine/parallel.h"
+#include "exec/engine/team.h"
 
 namespace quench::exec {
 bool is_nhwc_float(const at::Tensor& x) {

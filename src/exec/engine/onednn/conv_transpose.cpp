@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "exec/engine/kernels/conv.h"
-#include "exec/engine/kernels/direct_conv.h"
+#include "exec/engine/kernels/line_conv.h"
 #include "exec/engine/onednn/fast.h"
 #include "exec/engine/onednn/linear.h"
-#include "exec/engine/parallel.h"
+#include "exec/engine/team.h"
 
 namespace quench::exec {
 namespace {
@@ -15,22 +15,13 @@ using dnnl::memory;
 constexpr auto kF32 = memory::data_type::f32;
 constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
 
-at::Tensor nhwc_source(const Call& call, std::int64_t channels) {
-  at::Tensor src = call.in(FloatLayerNode::kX).contiguous(kNhwc);
-  if (src.dim() != 4 || src.size(1) != channels) {
-    fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
-         to_string(src.sizes().vec()), channels);
-  }
-  return src;
-}
-
 class FastConvTranspose {
  public:
   /// `weight` is [I, O, H, W], as ONNX has it.
-  FastConvTranspose(ConvAttributes attributes, FusedActivation activation, Ints extra,
-                    const at::Tensor& weight, const at::Tensor& bias)
+  FastConvTranspose(ConvAttributes attributes, Fusion fusion, Ints extra, const at::Tensor& weight,
+                    const at::Tensor& bias)
       : attributes_(std::move(attributes)),
-        activation_(std::move(activation)),
+        fusion_(std::move(fusion)),
         extra_(std::move(extra)),
         bias_(bias.defined() ? bias.to(at::kFloat).contiguous() : bias) {
     const at::Tensor plain = weight.to(at::kFloat).contiguous().transpose(0, 1);
@@ -39,7 +30,11 @@ class FastConvTranspose {
   }
 
   void operator()(Call& call) {
-    const at::Tensor src = nhwc_source(call, weight_shape_[1]);
+    const at::Tensor src = to_nhwc(call.in(FloatLayerNode::kX));
+    if (src.dim() != 4 || src.size(1) != weight_shape_[1]) {
+      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
+           to_string(src.sizes().vec()), weight_shape_[1]);
+    }
     const Window& window = attributes_.window;
     Ints shape = {src.size(0), weight_shape_[0]};
     for (std::size_t i = 0; i < 2; ++i) {
@@ -68,16 +63,22 @@ class FastConvTranspose {
         dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, src_desc, any,
         bias_desc, dst_desc, window.strides, dilates, {window.pads[0], window.pads[1]},
         {window.pads[2] - extra_[0], window.pads[3] - extra_[1]});
-    dnnl::deconvolution_forward::primitive_desc pd(desc, attributes_for(activation_),
-                                                   dnnl_engine());
-    Plan plan = plan_of<dnnl::deconvolution_forward>(pd);
-    plan.set_weights(weights_.as(pd.weights_desc()));
-    plan.set_bias(bias_desc, bias_);
+    dnnl::deconvolution_forward::primitive_desc pd(
+        desc, attributes_for(fusion_, ResidualForm::Separate, dst_desc), dnnl_engine());
+    Plan plan;
+    plan.primitive = make_primitive<dnnl::deconvolution_forward>(pd);
+    plan.src = placeholder(pd.src_desc());
+    plan.weights = weights_.as(pd.weights_desc());
+    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
+    if (bias_.defined()) {
+      plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias_.data_ptr());
+    }
+    plan.bind(pd, fusion_, ResidualForm::Separate);
     return plan;
   }
 
   ConvAttributes attributes_;
-  FusedActivation activation_;
+  Fusion fusion_;
   Ints extra_;
   Ints weight_shape_;
   PackedWeights weights_;
@@ -89,29 +90,28 @@ class FastConvTranspose {
 /// own form took 4 to 10 times as long (2x2 kernels, 24 to 96 channels).
 class TiledConvTranspose {
  public:
-  TiledConvTranspose(FusedActivation activation, const at::Tensor& weight, const at::Tensor& bias)
+  TiledConvTranspose(Fusion fusion, const at::Tensor& weight, const at::Tensor& bias)
       : out_(weight.size(1)), height_(weight.size(2)), width_(weight.size(3)) {
     const at::Tensor taps = weight.to(at::kFloat).permute({0, 2, 3, 1});
     const at::Tensor tiled = bias.defined() ? bias.to(at::kFloat).repeat({height_ * width_}) : bias;
-    linear_ = std::make_unique<FastLinear>(taps.reshape({weight.size(0), -1}), tiled,
-                                           std::move(activation));
+    linear_ =
+        std::make_unique<FastLinear>(taps.reshape({weight.size(0), -1}), tiled, std::move(fusion));
   }
 
-  void operator()(Call& call) {
-    const at::Tensor src = nhwc_source(call, linear_->depth());
+  at::Tensor operator()(const at::Tensor& src) {
     const std::int64_t rows = src.size(2);
     const std::int64_t columns = src.size(3);
     const Ints tiles = {src.size(0), rows, columns, height_, width_, out_};
     const at::Tensor products = at::empty(tiles, at::TensorOptions(at::kFloat));
-    linear_->multiply(src, products);
+    linear_->multiply(src, products, {}, ResidualForm::Separate);
     const at::Tensor dst = at::empty({src.size(0), out_, rows * height_, columns * width_},
                                      at::TensorOptions(at::kFloat).memory_format(kNhwc));
     spread(products, dst);
-    call.set(0, dst);
+    return dst;
   }
 
  private:
-  /// The tiles of a row of pixels become `height_` rows.
+  /// The tiles of a line of pixels become `height_` lines.
   void spread(const at::Tensor& products, const at::Tensor& dst) const {
     const std::int64_t columns = products.size(2);
     const std::int64_t run = width_ * out_;
@@ -154,6 +154,19 @@ bool is_tiled(const Window& window, const Ints& extra, const at::Tensor& weight)
          window.pads == Ints{0, 0, 0, 0};
 }
 
+template <typename Product>
+Kernel tiled_kernel(Product product, std::int64_t channels) {
+  auto shared = std::make_shared<Product>(std::move(product));
+  return Kernel([shared, channels](Call& call) {
+    const at::Tensor src = to_nhwc(call.in(FloatLayerNode::kX));
+    if (src.dim() != 4 || src.size(1) != channels) {
+      fail(ErrorKind::BadData, "the input has shape {}, but the weights want {} channels",
+           to_string(src.sizes().vec()), channels);
+    }
+    call.set(0, (*shared)(src));
+  });
+}
+
 }  // namespace
 
 std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
@@ -167,25 +180,23 @@ std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
                     weight.dim() == 4 && weight.numel() > 0 && weight.scalar_type() == at::kFloat &&
                     (!context.has_input(FloatLayerNode::kBias) ||
                      context.constant(FloatLayerNode::kBias).defined());
-  if (!fits) return std::nullopt;
+  if (!fits || node.input(FloatLayerNode::kResidual) != kNoValue) return std::nullopt;
   const bool grows = std::ranges::any_of(attributes->window.pads, [](auto pad) { return pad < 0; });
   if (grows) return std::nullopt;
   Ints extra = node.get_ints("output_padding");
   extra.resize(2, 0);
   if (is_tiled(attributes->window, extra, weight)) {
-    const FusedActivation activation = FusedActivation::of(node);
+    const Fusion fusion = Fusion::of(node);
     const at::Tensor bias = context.take_constant(FloatLayerNode::kBias);
     context.take_constant(FloatLayerNode::kW);
-    auto direct =
-        context.among_bytes ? DirectConvTranspose::make(activation, weight, bias) : std::nullopt;
-    if (!direct) return kernel_of<TiledConvTranspose>(activation, weight, bias);
-    return [direct = std::move(*direct), channels = weight.size(0)](Call& call) {
-      call.set(0, direct(nhwc_source(call, channels)));
-    };
+    auto lines = context.among_bytes ? LineConvTranspose::make(fusion, weight, bias) : std::nullopt;
+    if (lines) return tiled_kernel(std::move(*lines), weight.size(0));
+    return tiled_kernel(TiledConvTranspose(fusion, weight, bias), weight.size(0));
   }
-  return kernel_of<FastConvTranspose>(*attributes, FusedActivation::of(node), extra,
-                                      context.take_constant(FloatLayerNode::kW),
-                                      context.take_constant(FloatLayerNode::kBias));
+  auto kernel = std::make_shared<FastConvTranspose>(*attributes, Fusion::of(node), extra,
+                                                    context.take_constant(FloatLayerNode::kW),
+                                                    context.take_constant(FloatLayerNode::kBias));
+  return Kernel([kernel](Call& call) { (*kernel)(call); });
 }
 
 }  // namespace quench::exec

@@ -13,5 +13,7 @@ std::optional<Kernel> make_fast_conv(const OpContext& context);
 std::optional<Kernel> make_fast_conv_transpose(const OpContext& context);
 std::optional<Kernel> make_fast_matmul(const OpContext& context);
 std::optional<Kernel> make_fast_gemm(const OpContext& context);
+/// Products of two tensors whose leading axes broadcast.
+std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> make_batched_product();
 
 }  // namespace quench::exec

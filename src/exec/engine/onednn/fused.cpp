@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heavy operators, plain and with the activations that fusion gives them.
+// The heavy operators, plain and with the tails that fusion gives them.
 #include "exec/engine/kernels/reference.h"
 #include "exec/engine/onednn/fast.h"
 #include "exec/engine/onednn/fusion.h"
@@ -7,13 +7,13 @@
 namespace quench::exec {
 namespace {
 
-/// The fast kernel, or the plain one followed by the node's activation.
+/// The fast kernel, or the plain one followed by the node's tail.
 template <std::optional<Kernel> (*kFast)(const OpContext&), Kernel (*kPlain)(const OpContext&)>
 Kernel fused(const OpContext& context) {
   if (context.fast) {
     if (auto fast = kFast(context)) return *fast;
   }
-  return with_activation(kPlain(context), FusedActivation::of(context.node));
+  return with_tail(kPlain(context), Fusion::of(context.node));
 }
 
 /// A product of two matrices plus the bias that fusion has given it.

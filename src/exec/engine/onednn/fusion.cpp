@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations of fused nodes, as oneDNN post-operations and by libtorch.
+// Tails of fused nodes, as oneDNN post-operations and by libtorch.
 #include "exec/engine/onednn/fusion.h"
 
 #include <array>
@@ -67,29 +67,66 @@ const Row& row_of(const std::string& activation) {
 
 }  // namespace
 
-void append_activation(dnnl::post_ops& ops, const FusedActivation& activation) {
-  row_of(activation.name).append(ops, activation.alpha, activation.beta);
+Fusion Fusion::activation_of(const Node& node, std::string_view prefix) {
+  FusedActivation given = FusedActivation::of(node, prefix);
+  return {.activation = std::move(given.name), .alpha = given.alpha, .beta = given.beta};
 }
 
-dnnl::primitive_attr attributes_for(const FusedActivation& activation) {
+Fusion Fusion::of(const Node& node) {
+  Fusion result = activation_of(node);
+  if (node.input(FloatLayerNode::kResidual) != kNoValue) {
+    result.residual = node.get_string("residual", "before") == "after" ? Residual::AfterActivation
+                                                                       : Residual::BeforeActivation;
+  }
+  return result;
+}
+
+void append_activation(dnnl::post_ops& ops, const Fusion& fusion) {
+  row_of(fusion.activation).append(ops, fusion.alpha, fusion.beta);
+}
+
+dnnl::primitive_attr attributes_for(const Fusion& fusion, ResidualForm form,
+                                    const dnnl::memory::desc& dst) {
   dnnl::post_ops ops;
-  if (!activation.name.empty()) append_activation(ops, activation);
+  const auto add_residual = [&] {
+    if (form == ResidualForm::InDestination) {
+      ops.append_sum();
+    } else {
+      ops.append_binary(algorithm::binary_add, dst);
+    }
+  };
+  if (fusion.residual == Residual::BeforeActivation) add_residual();
+  if (!fusion.activation.empty()) append_activation(ops, fusion);
+  if (fusion.residual == Residual::AfterActivation) add_residual();
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(ops);
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
 }
 
-at::Tensor apply(const FusedActivation& activation, at::Tensor result) {
-  if (activation.name.empty()) return result;
-  return row_of(activation.name).apply(result, activation.alpha, activation.beta);
+int residual_argument(const Fusion& fusion) {
+  int position = 0;
+  if (fusion.residual == Residual::AfterActivation && !fusion.activation.empty()) {
+    position = fusion.activation == "hard_sigmoid" ? 2 : 1;
+  }
+  return DNNL_ARG_ATTR_MULTIPLE_POST_OP(position) | DNNL_ARG_SRC_1;
 }
 
-Kernel with_activation(Kernel kernel, const FusedActivation& activation) {
-  if (activation.name.empty() || !kernel.run) return kernel;
-  return [run = std::move(kernel.run), activation](Call& call) {
+at::Tensor apply(const Fusion& fusion, at::Tensor result, const at::Tensor& residual) {
+  if (fusion.residual == Residual::BeforeActivation) result = result + residual;
+  if (!fusion.activation.empty()) {
+    result = row_of(fusion.activation).apply(result, fusion.alpha, fusion.beta);
+  }
+  if (fusion.residual == Residual::AfterActivation) result = result + residual;
+  return result;
+}
+
+Kernel with_tail(Kernel kernel, const Fusion& fusion) {
+  if (fusion.empty() || !kernel.run) return kernel;
+  return [run = std::move(kernel.run), fusion](Call& call) {
+    const at::Tensor residual = call.in(FloatLayerNode::kResidual);
     run(call);
-    call.set(0, apply(activation, call.out(0)));
+    call.set(0, apply(fusion, call.out(0), residual));
   };
 }
 

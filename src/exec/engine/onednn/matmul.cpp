@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products, with bias and activation in one primitive.
+// Matrix products, with bias, residual and activation in one primitive.
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/onednn/fast.h"
 #include "exec/engine/onednn/linear.h"
@@ -17,10 +17,18 @@ at::Tensor dense_matrices(const at::Tensor& tensor) {
 /// Two tensors whose leading axes broadcast.
 class FastBatched {
  public:
-  explicit FastBatched(FusedActivation activation) : activation_(std::move(activation)) {}
+  explicit FastBatched(Fusion fusion) : fusion_(std::move(fusion)) {}
+
+  bool run(Call& call) {
+    at::Tensor dst = run(call.in(FloatLayerNode::kX), call.in(FloatLayerNode::kW),
+                         call.in(FloatLayerNode::kResidual));
+    if (!dst.defined()) return false;
+    call.set(0, std::move(dst));
+    return true;
+  }
 
   /// Undefined where oneDNN does not take them.
-  at::Tensor run(const at::Tensor& a, const at::Tensor& b) {
+  at::Tensor run(const at::Tensor& a, const at::Tensor& b, const at::Tensor& residual) {
     constexpr std::int64_t kMaxRank = 5;
     const std::int64_t rank = std::max(a.dim(), b.dim());
     if (a.dim() < 2 || b.dim() < 2 || rank > kMaxRank || a.scalar_type() != at::kFloat ||
@@ -37,7 +45,7 @@ class FastBatched {
       shape[i] = std::max(shape[i], other);
     }
     shape.back() = right.size(-1);
-    return execute(left, right, shape);
+    return execute(left, right, residual, shape);
   }
 
  private:
@@ -52,24 +60,30 @@ class FastBatched {
     return tensor.as_strided(sizes, strides);
   }
 
-  at::Tensor execute(const at::Tensor& left, const at::Tensor& right, const Ints& shape) {
+  at::Tensor execute(const at::Tensor& left, const at::Tensor& right, const at::Tensor& added,
+                     const Ints& shape) {
     Ints key = left.sizes().vec();
     for (const at::IntArrayRef part : {left.strides(), right.sizes(), right.strides()}) {
       key.insert(key.end(), part.begin(), part.end());
     }
     at::Tensor dst = at::empty(shape, at::TensorOptions(at::kFloat));
     Plan& plan = plans_.get(key, [&] {
-      return make_matmul_plan(describe(left), describe(right), {}, describe(dst), activation_,
-                              nullptr);
+      return make_matmul_plan(describe(left), describe(right), {}, describe(dst), fusion_,
+                              ResidualForm::Separate, nullptr);
     });
     point(plan.src, left);
     point(plan.weights, right);
     point(plan.dst, dst);
+    at::Tensor residual;
+    if (plan.residual) {
+      residual = added.contiguous();
+      point(plan.residual, residual);
+    }
     plan.execute();
     return dst;
   }
 
-  FusedActivation activation_;
+  Fusion fusion_;
   PlanCache plans_;
 };
 
@@ -78,8 +92,8 @@ bool computes_in_float(const OpContext& context, std::size_t input) {
   return dtype == DType::Float32 || dtype == DType::Float16 || dtype == DType::BFloat16;
 }
 
-Kernel linear(const at::Tensor& weight, const at::Tensor& bias, const FusedActivation& activation) {
-  auto kernel = std::make_shared<FastLinear>(weight, bias, activation);
+Kernel linear(const at::Tensor& weight, const at::Tensor& bias, const Fusion& fusion) {
+  auto kernel = std::make_shared<FastLinear>(weight, bias, fusion);
   return Kernel([kernel](Call& call) { (*kernel)(call); });
 }
 
@@ -90,9 +104,17 @@ bool fits_columns(const at::Tensor& bias, std::int64_t width) {
 
 }  // namespace
 
+std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> make_batched_product() {
+  return
+      [kernel = std::make_shared<FastBatched>(Fusion())](const at::Tensor& a, const at::Tensor& b) {
+        at::Tensor dst = kernel->run(a, b, {});
+        return dst.defined() ? dst : at::matmul(a, b);
+      };
+}
+
 std::optional<Kernel> make_fast_matmul(const OpContext& context) {
   if (!computes_in_float(context, 1)) return std::nullopt;
-  const FusedActivation activation = FusedActivation::of(context.node);
+  const Fusion fusion = Fusion::of(context.node);
   const at::Tensor b = context.constant(FloatLayerNode::kW);
   if (b.defined() && b.dim() == 2 && b.numel() > 0) {
     at::Tensor bias = context.constant(FloatLayerNode::kBias);
@@ -103,15 +125,14 @@ std::optional<Kernel> make_fast_matmul(const OpContext& context) {
                  .reshape(-1)
                  .expand({b.size(1)});
     return linear(context.take_constant(FloatLayerNode::kW).to(at::kFloat).contiguous(), bias,
-                  activation);
+                  fusion);
   }
   if (context.has_input(FloatLayerNode::kBias)) return std::nullopt;
-  auto kernel = std::make_shared<FastBatched>(activation);
-  return Kernel([kernel, activation](Call& call) {
-    const at::Tensor& left = call.in(FloatLayerNode::kX);
-    const at::Tensor& right = call.in(FloatLayerNode::kW);
-    at::Tensor dst = kernel->run(left, right);
-    call.set(0, dst.defined() ? std::move(dst) : apply(activation, at::matmul(left, right)));
+  auto kernel = std::make_shared<FastBatched>(fusion);
+  return Kernel([kernel, fusion](Call& call) {
+    if (kernel->run(call)) return;
+    call.set(0, apply(fusion, at::matmul(call.in(FloatLayerNode::kX), call.in(FloatLayerNode::kW)),
+                      call.in(FloatLayerNode::kResidual)));
   });
 }
 
@@ -136,7 +157,7 @@ std::optional<Kernel> make_fast_gemm(const OpContext& context) {
   at::Tensor weight = context.take_constant(FloatLayerNode::kW).to(at::kFloat);
   const float alpha = node.get_float("alpha", 1.0F);
   if (alpha != 1.0F) weight = weight * alpha;
-  return linear(transposed ? weight.t() : weight, bias, FusedActivation::of(node));
+  return linear(transposed ? weight.t() : weight, bias, Fusion::of(node));
 }
 
 }  // namespace quench::exec

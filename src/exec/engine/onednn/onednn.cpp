@@ -7,6 +7,33 @@
 #include <vector>
 
 namespace quench::exec {
+namespace {
+
+/// Images have few channels: a plain loop over pixels beats libtorch's general copy by far.
+template <std::int64_t kChannels>
+void interleave(const float* src, float* dst, std::int64_t pixels) {
+  at::parallel_for(0, pixels, 1 << 14, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t p = begin; p < end; ++p) {
+      for (std::int64_t c = 0; c < kChannels; ++c) dst[p * kChannels + c] = src[c * pixels + p];
+    }
+  });
+}
+
+}  // namespace
+
+at::Tensor to_nhwc(const at::Tensor& tensor) {
+  constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
+  const bool image = tensor.dim() == 4 && tensor.size(1) == 3 && tensor.is_contiguous() &&
+                     tensor.scalar_type() == at::kFloat && tensor.numel() != 0;
+  if (!image || tensor.is_contiguous(kNhwc)) return tensor.contiguous(kNhwc);
+  at::Tensor result = at::empty(tensor.sizes(), tensor.options().memory_format(kNhwc));
+  const std::int64_t pixels = tensor.size(2) * tensor.size(3);
+  for (std::int64_t n = 0; n < tensor.size(0); ++n) {
+    interleave<3>(tensor.data_ptr<float>() + n * 3 * pixels,
+                  result.data_ptr<float>() + n * 3 * pixels, pixels);
+  }
+  return result;
+}
 
 ThreadScope::ThreadScope(std::int64_t work) : before_(omp_get_max_threads()) {
   constexpr std::int64_t kWorthSharing = 60'000;

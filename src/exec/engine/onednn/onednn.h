@@ -30,6 +30,9 @@ class ThreadScope {
 
 using DnnlArgs = std::unordered_map<int, dnnl::memory>;
 
+/// The tensor in NHWC order, as oneDNN's fast kernels want it; itself where it lies so already.
+at::Tensor to_nhwc(const at::Tensor& tensor);
+
 /// Sizes and strides of a float tensor, as oneDNN describes them.
 dnnl::memory::desc describe(const at::Tensor& tensor);
 /// oneDNN's name of a type: bytes, 32-bit integers, else float.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of oneDNN plans.
+// Weights and destinations of oneDNN plans.
 #include "exec/engine/onednn/plan.h"
 
 #include "base/file.h"
@@ -16,6 +16,20 @@ dnnl::memory PackedWeights::as(const dnnl::memory::desc& wanted) {
     packed_ = reordered(packed_, wanted);
   }
   return packed_;
+}
+
+at::Tensor destination(Call& call, const Fusion& fusion, at::MemoryFormat format,
+                       at::IntArrayRef shape, ResidualForm& form) {
+  form = ResidualForm::Separate;
+  if (fusion.residual != Residual::None && call.dies(FloatLayerNode::kResidual)) {
+    const at::Tensor& residual = call.in(FloatLayerNode::kResidual);
+    if (residual.is_contiguous(format) && residual.scalar_type() == at::kFloat &&
+        residual.sizes() == shape) {
+      form = ResidualForm::InDestination;
+      return residual;
+    }
+  }
+  return at::empty(shape, at::TensorOptions(at::kFloat).memory_format(format));
 }
 
 }  // namespace quench::exec

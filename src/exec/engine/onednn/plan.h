@@ -17,17 +17,22 @@ struct Plan {
   dnnl::memory src;
   dnnl::memory weights;
   dnnl::memory dst;
+  dnnl::memory residual;
   dnnl::memory scratch;
   std::vector<std::int64_t> dst_shape;
   bool open = false;  ///< the primitive leaves the tail of its layer to the caller
 
-  void set_weights(dnnl::memory memory) {
-    weights = std::move(memory);
-    args[DNNL_ARG_WEIGHTS] = weights;
-  }
-  /// Where it is defined.
-  void set_bias(const dnnl::memory::desc& desc, const at::Tensor& bias) {
-    if (bias.defined()) args[DNNL_ARG_BIAS] = dnnl::memory(desc, dnnl_engine(), bias.data_ptr());
+  /// Adds destination, residual and scratchpad from the primitive's description.
+  template <typename PrimitiveDesc>
+  void bind(const PrimitiveDesc& pd, const Fusion& fusion, ResidualForm form) {
+    dst = placeholder(pd.dst_desc());
+    args[DNNL_ARG_DST] = dst;
+    scratch = placeholder(pd.scratchpad_desc());
+    args[DNNL_ARG_SCRATCHPAD] = scratch;
+    if (fusion.residual != Residual::None && form == ResidualForm::Separate) {
+      residual = placeholder(pd.dst_desc());
+      args[residual_argument(fusion)] = residual;
+    }
   }
   void execute() {
     scratch.set_data_handle(dnnl_scratch(scratch.get_desc().get_size()));
@@ -47,20 +52,6 @@ Primitive make_primitive(typename Primitive::primitive_desc& pd) {
       if (!pd.next_impl()) throw;
     }
   }
-}
-
-/// A plan without weights. `exactly`: of the described implementation, or an error; else `pd` moves
-/// on to the one that is taken.
-template <typename Primitive>
-Plan plan_of(typename Primitive::primitive_desc& pd, bool exactly = false) {
-  Plan plan;
-  plan.primitive = exactly ? Primitive(pd) : make_primitive<Primitive>(pd);
-  plan.src = placeholder(pd.src_desc());
-  plan.dst = placeholder(pd.dst_desc());
-  plan.scratch = placeholder(pd.scratchpad_desc());
-  plan.args = {
-      {DNNL_ARG_SRC, plan.src}, {DNNL_ARG_DST, plan.dst}, {DNNL_ARG_SCRATCHPAD, plan.scratch}};
-  return plan;
 }
 
 /// The plans of one kernel, newest last. Dynamic shapes must not make it grow without end.
@@ -98,5 +89,9 @@ class PackedWeights {
   dnnl::memory::desc desc_;
   dnnl::memory packed_;
 };
+
+/// The destination of a fused product: the residual's own memory when nobody reads it again.
+at::Tensor destination(Call& call, const Fusion& fusion, at::MemoryFormat format,
+                       at::IntArrayRef shape, ResidualForm& form);
 
 }  // namespace quench::exec

@@ -51,8 +51,14 @@ class FastPool {
                                            dst_desc, window.strides, window.kernel,
                                            {pads[0], pads[1]}, {pads[2], pads[3]});
     const ThreadScope threads(4 * src.numel());
-    dnnl::pooling_forward::primitive_desc pd(desc, attributes_for(), dnnl_engine());
-    return plan_of<dnnl::pooling_forward>(pd);
+    const dnnl::pooling_forward::primitive_desc pd(
+        desc, attributes_for({}, ResidualForm::Separate, dst_desc), dnnl_engine());
+    Plan plan;
+    plan.primitive = dnnl::pooling_forward(pd);
+    plan.src = placeholder(pd.src_desc());
+    plan.args = {{DNNL_ARG_SRC, plan.src}};
+    plan.bind(pd, {}, ResidualForm::Separate);
+    return plan;
   }
 
   Pool pool_;
