@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An observer of one's own. Arguments: the folder of the data, OUT.onnx
+// An observer of one's own.
 #include <algorithm>
 #include <cmath>
 
-#include "fashion_samples.h"
+#include "example.h"
 #include "quench/ptq.h"
 
 namespace {
@@ -17,17 +17,15 @@ quench::Range six_sigma(const quench::Statistic& seen, const quench::QuantSpec& 
   return spec.symmetric ? quench::Range{-limit, limit} : quench::Range{low, high};
 }
 
-void run(const std::string& folder, const std::string& out) {
+void run(const example::Arguments& given) {
   quench::QuantizeOptions options;
   options.config.custom_observers["six_sigma"] = six_sigma;
   options.config.global.activation_observer = "six_sigma";
-  options.data = fashion::samples(folder, 100);
-  quench::quantize(folder + "/fashion.onnx", out, options);
-  fashion::print_cosine(out, folder);
+  options.data = example::samples(given.data, 100);
+  quench::quantize(given.model, given.out, options);
+  example::print_cosine(given);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return fashion::run_example(argc, argv, "custom_observer DATA_FOLDER OUT.onnx", run);
-}
+int main(int argc, char** argv) { return example::run_example(argc, argv, "custom_observer", run); }

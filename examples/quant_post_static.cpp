@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// PaddleSlim's one call, with its parameter names. Arguments: the folder of the data, OUT.onnx
-#include "fashion_samples.h"
+// PaddleSlim's one call, with its parameter names.
+#include "example.h"
 #include "quench/paddleslim.h"
 
 namespace {
 
-void run(const std::string& folder, const std::string& out) {
+void run(const example::Arguments& given) {
   quench::QuantPostStaticOptions options;
-  options.model_dir = folder;
-  options.model_filename = "fashion.onnx";
-  options.save_model_path = out;
-  options.data_loader = fashion::samples(folder, 0);
+  options.model_dir = given.model;
+  options.quantize_model_path = given.out;
+  options.data_loader = example::samples(given.data, 0);
   options.batch_size = 10;
   options.batch_nums = 10;
   options.algo = "hist";
@@ -21,11 +20,11 @@ void run(const std::string& folder, const std::string& out) {
   const quench::QuantizeReport report = quench::quant_post_static(options);
   std::cout << report.integer_nodes << " nodes on integers, calibrated with "
             << report.calibration_samples << " samples\n";
-  fashion::print_cosine(out, folder);
+  example::print_cosine(given);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return fashion::run_example(argc, argv, "quant_post_static DATA_FOLDER OUT.onnx", run);
+  return example::run_example(argc, argv, "quant_post_static", run);
 }

@@ -17,11 +17,11 @@ PUBLIC_HEADERS = {
     "error": "base", "cpu": "base", "context": "base", "nearest": "base", "files": "base",
     "jobs": "job", "dtype": "tensor", "tensor": "tensor", "node": "ir",
     "graph": "ir", "model": "ir", "data": "data", "session": "exec", "metrics": "metrics",
-    "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "statistics": "observe", "lower": "lower",
+    "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "observers": "compat", "statistics": "observe", "lower": "lower",
     "evaluate": "evaluate", "observer_trial": "evaluate", "quantize": "evaluate", "ptq": "job",
     "run": "evaluate", "formats": "formats", "pack": "formats",
     "analysis": "analyze", "analyze": "analyze", "report": "report",
-    "options": "options", "option_table": "options", "converter_lite": "compat", "paddleslim": "compat", "predictor": "compat",
+    "options": "options", "option_table": "options", "converter_lite": "compat", "paddleslim": "compat", "legacy_ptq": "compat", "predictor": "compat",
 }
 # Third-party headers by how their name begins, and the places that may include them.
 THIRD_PARTY = {

@@ -34,6 +34,13 @@ class ObservedModel {
   std::unique_ptr<State> state_;
 };
 
+/// Shapes of inputs by name; -1: open.
+using InputShapes = std::map<std::string, Shape>;
+/// Saves a model, with the shapes of its inputs set as `input_spec` has them. The extension of
+/// `path` says the format; without one it is Paddle's `path`.pdmodel and `path`.pdiparams.
+void save_quantized_model(const Model& model, const std::string& path,
+                          const InputShapes& input_spec = {}, const SaveOptions& options = {});
+
 /// PaddleSlim's flow: `PTQ ptq(config); auto observed = ptq.quantize(model);` then
 /// `observed.run(batch)` for every batch, then `save(ptq.convert(observed), path)`.
 class PTQ {
@@ -45,6 +52,9 @@ class PTQ {
   ObservedModel quantize(const Model& model, const FuseOptions& fuse = {}) const;
   /// The model with its Q/DQ nodes; `observed` may go on observing.
   Model convert(const ObservedModel& observed) const;
+  /// Both, and `save_quantized_model`.
+  void save_quantized_model(const ObservedModel& observed, const std::string& path,
+                            const InputShapes& input_spec = {}) const;
   const QuantConfig& config() const noexcept { return config_; }
 
  private:

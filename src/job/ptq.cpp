@@ -3,11 +3,13 @@
 #include "quench/ptq.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/format.h"
 #include "calibrate/collect.h"
 #include "calibrate/tally.h"
 #include "job/job.h"
+#include "job/stored_weights.h"
 #include "tune/channel_notes.h"
 
 namespace quench {
@@ -68,7 +70,12 @@ ObservedModel PTQ::quantize(const Model& model, const FuseOptions& fuse) const {
   Model prepared = prepare_for_quantization(model, fuse);
   QuantPlan plan = job::make_final_plan(prepared, config_);
   calibrate::check_observers(plan, config_.custom_observers);
-  if (!plan.any_integers()) {
+  const bool any = plan.any_integers();
+  if (!any && config_.global.skip) {  // nothing is asked for: the model stays as it is
+    prepared = model;
+    infer_types(prepared);
+    plan = make_plan(prepared, config_);
+  } else if (!any && !config_.mixes_types()) {
     fail(ErrorKind::Unsupported, "no layer of the model can be quantised for target '{}'",
          config_.target);
   }
@@ -87,12 +94,32 @@ Model PTQ::convert(const ObservedModel& observed) const {
   const QuantSolution solution =
       calibrate::solve(observed.model(), observed.plan(), statistics, config_.custom_observers);
   QuantizeOptions options;
-  options.config.target = config_.target;
+  options.config = config_;
+  options.weight.symmetric = true;
+  Model quantized = insert_qdq(observed.model(), observed.plan(), solution);
+  if (config_.mixes_types()) {
+    job::Job job("", options, context_);
+    job.model = observed.model();
+    job::plan_stored_weights(job);
+    job::lower_stored_weights(job, quantized);
+  }
   PaddedChannels padded;
-  Model result =
-      job::as_written(insert_qdq(observed.model(), observed.plan(), solution), options, padded);
+  Model result = job::as_written(quantized, options, padded);
   note_channels(result, {.padded = std::move(padded.values), .scaled = {}}, observed.model().graph);
   return result;
+}
+
+void PTQ::save_quantized_model(const ObservedModel& observed, const std::string& path,
+                               const InputShapes& input_spec) const {
+  quench::save_quantized_model(convert(observed), path, input_spec);
+}
+
+void save_quantized_model(const Model& model, const std::string& path,
+                          const InputShapes& input_spec, const SaveOptions& options) {
+  const std::string file = std::filesystem::path(path).has_extension() ? path : path + ".pdmodel";
+  Model shaped = model;
+  set_input_shapes(shaped, input_spec);
+  save(shaped, file, options);
 }
 
 }  // namespace quench

@@ -13,8 +13,9 @@
 namespace quench {
 namespace {
 
-enum class Method { Whole, LeastError };
+enum class Method { Whole, LeastError, Statistics };
 
+/// Observers that look at the weight itself; the others look at statistics, as of activations.
 Method method_of(const std::string& observer) {
   static const std::array<std::pair<std::string_view, Method>, 6> kMethods = {
       {{"", Method::Whole},
@@ -28,8 +29,23 @@ Method method_of(const std::string& observer) {
     if (name == observer) return method;
     if (!name.empty()) names.emplace_back(name);
   }
+  for (const ObserverInfo& info : all_observers()) {
+    if (info.name == observer) return Method::Statistics;
+    if (std::ranges::find(names, info.name) == names.end()) names.emplace_back(info.name);
+  }
   fail(ErrorKind::Usage, "there is no observer '{}' for weights{}; there are {}", observer,
        did_you_mean(observer, names), fmt::join(names, ", "));
+}
+
+/// The range that an observer of activations finds. The rows of a weight with one scale count as
+/// samples, of which `avg` takes the mean, as in PaddleSlim.
+Range observed(const std::vector<float>& values, std::size_t rows, const std::string& observer,
+               const QuantSpec& spec) {
+  Statistic statistic;
+  const std::span<const float> all(values);
+  const std::size_t size = values.size() / rows;
+  for (std::size_t i = 0; i < rows; ++i) statistic.add_sample(all.subspan(i * size, size));
+  return find_observer(observer).range(statistic, spec);
 }
 
 Range whole_range(const std::vector<float>& values, const QuantSpec& spec) {
@@ -99,12 +115,17 @@ std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& spec, in
   if (all.empty()) return ranges;
   constexpr std::int64_t kWorthThreads = 1 << 18;
   const int used = weight.size() >= kWorthThreads ? threads : 1;
+  const auto rows = spec.axis < 0 && weight.rank() > 1 ? weight.shape()[0] : 1;
+  const auto range_of = [&](const std::vector<float>& values) {
+    if (method == Method::Whole) return whole_range(values, whole);
+    if (method == Method::LeastError) return least_error(values, whole);
+    return observed(values, static_cast<std::size_t>(rows), spec.observer, whole);
+  };
   parallel_for(channels, used, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> values;
     for (std::int64_t channel = begin; channel < end; ++channel) {
       gather(all, channels, inner, channel, values);
-      ranges[static_cast<std::size_t>(channel)] =
-          method == Method::Whole ? whole_range(values, whole) : least_error(values, whole);
+      ranges[static_cast<std::size_t>(channel)] = range_of(values);
     }
   });
   return ranges;

@@ -122,7 +122,8 @@ NodePlan classify(const Job& job, const Node& node) {
   }
   NodePlan result{.kind = op->kind};
   // Also where there is none yet: correcting errors may give it one.
-  result.quantize_bias = job.target.quantize_bias && is_layer(node) && ops::facts(node).bias >= 0;
+  result.quantize_bias = job.target.quantize_bias && is_layer(node) && ops::facts(node).bias >= 0 &&
+                         !leaves_weight(job.rule(node));
   return result;
 }
 

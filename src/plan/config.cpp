@@ -240,8 +240,11 @@ QuantRule QuantConfig::rule_for(const std::string& node_name, const std::string&
 }
 
 bool QuantConfig::mixes_types() const {
-  const auto names_type = [](const auto& entry) { return entry.second.type.has_value(); };
-  return global.type || std::ranges::any_of(by_layer, names_type) ||
+  const auto other = [](const QuantRule& rule) {
+    return rule.type && *rule.type != QuantType::Full;
+  };
+  const auto names_type = [&](const auto& entry) { return other(entry.second); };
+  return other(global) || std::ranges::any_of(by_layer, names_type) ||
          std::ranges::any_of(by_name, names_type) || std::ranges::any_of(by_type, names_type);
 }
 

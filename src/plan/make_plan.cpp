@@ -17,6 +17,8 @@ QuantRule Job::rule(const Node& node) const {
   return config.rule_for(key_of(graph, node), node.op_type);
 }
 
+bool leaves_weight(const QuantRule& rule) { return rule.weight_observer == "none"; }
+
 }  // namespace plan
 
 QuantPlan make_plan(const Model& model, const QuantConfig& config) {

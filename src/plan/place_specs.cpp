@@ -115,6 +115,7 @@ class Placer {
     const ValueId in_float = residual(node);
     for (const std::size_t i : data_inputs(node)) {
       if (job_.graph.constant(node.inputs[i]) != nullptr) {
+        if (is_layer(node) && leaves_weight(rule)) continue;
         plan_.weights.push_back(
             {.node = job_.name(id), .input = i, .spec = weight_spec(node, i, rule)});
       } else if (node.inputs[i] != in_float) {

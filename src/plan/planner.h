@@ -24,6 +24,9 @@ struct Job {
   QuantRule rule(const Node& node) const;
 };
 
+/// Whether a layer's weight and bias stay as they are between quantised activations.
+bool leaves_weight(const QuantRule& rule);
+
 /// What each node could be, seen alone: by the target's table, the configuration, types and
 /// constants. In the order of the graph, which does not change while a plan is made.
 std::vector<NodePlan> classify(const Job& job);

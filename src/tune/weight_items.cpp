@@ -63,7 +63,10 @@ quant::WeightSpec spec_of(const Graph& graph, const plan::WeightSite& site,
     spec.axis = site.sum_axis;
     spec.block = weight.group_size;
   }
-  spec.least_error = least_error(rule.weight_observer.value_or(weight.observer), spec.bits);
+  // Layers of full quantisation have their weights from the plan.
+  if (rule.type.value_or(options.type) != QuantType::Full) {
+    spec.least_error = least_error(rule.weight_observer.value_or(weight.observer), spec.bits);
+  }
   spec.keep_mean = weight.bias_correction && spec.bits < kFineBits;
   return spec;
 }

@@ -4,7 +4,7 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
-#include "quench/paddleslim.h"
+#include "quench/legacy_ptq.h"
 
 namespace quench {
 namespace {
@@ -14,11 +14,15 @@ constexpr std::string_view kWhole = "abs_max";
 
 }  // namespace
 
-KLQuantizer::KLQuantizer(int bits, int num_bins)
-    : LegacyQuantizer{.observer = "KL", .quant_bits = bits, .bins = num_bins} {}
-HistQuantizer::HistQuantizer(int bits, int num_bins, double percent)
+KLQuantizer::KLQuantizer(int bits, int num_bins, int upsampled)
     : LegacyQuantizer{
-          .observer = "hist", .quant_bits = bits, .bins = num_bins, .hist_percent = percent} {}
+          .observer = "KL", .quant_bits = bits, .bins = num_bins, .upsample_bins = upsampled} {}
+HistQuantizer::HistQuantizer(int bits, int num_bins, int upsampled, double percent)
+    : LegacyQuantizer{.observer = "hist",
+                      .quant_bits = bits,
+                      .bins = num_bins,
+                      .hist_percent = percent,
+                      .upsample_bins = upsampled} {}
 AbsmaxQuantizer::AbsmaxQuantizer(int bits)
     : LegacyQuantizer{.observer = std::string(kWhole), .quant_bits = bits} {}
 PerChannelAbsmaxQuantizer::PerChannelAbsmaxQuantizer(int bits)
@@ -59,6 +63,11 @@ QuantConfig legacy_config(const LegacyQuantizer& activation, const LegacyQuantiz
   config.hist_percent = activation.hist_percent;
   config.bins = activation.bins;
   return config;
+}
+
+void LegacyPTQ::save_quantized_model(const ObservedModel& observed, const std::string& path,
+                                     const InputShapes& input_spec) const {
+  quench::save_quantized_model(convert(observed), path, input_spec, {.fake_quantize = true});
 }
 
 }  // namespace quench

@@ -5,32 +5,41 @@
 #include <filesystem>
 
 #include "base/format.h"
+#include "formats/locate.h"
 
 namespace quench::compat {
 
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
-std::string paddle_model_path(const std::string& model_dir, const std::string& model_filename) {
-  const fs::path folder = model_dir;
-  if (!model_filename.empty()) return folder / model_filename;
+bool is_paddle(const std::string& path) {
+  const fs::path model = locate_model(path).model;
+  return model.extension() == ".pdmodel" || model.extension() == ".json" ||
+         model.filename() == "__model__";
+}
+
+std::string save_path(const std::string& folder, const SaveNames& names, bool paddle) {
   std::error_code error;
-  if (!fs::is_directory(folder, error)) return model_dir;
-  Names found;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().extension() == ".onnx") found.push_back(entry->path().string());
+  fs::create_directories(folder, error);
+  if (error) fail(ErrorKind::Io, "cannot make the folder '{}': {}", folder, error.message());
+  fs::path model = names.model;
+  if (names.model.empty()) model = paddle ? "model.pdmodel" : "model.onnx";
+  const std::string beside = model == "__model__"
+                                 ? "__params__"
+                                 : fs::path(model).replace_extension(".pdiparams").string();
+  if (!names.params.empty() && names.params != beside) {
+    fail(ErrorKind::Usage,
+         "save_params_filename is '{}'; the parameters of '{}' are written to '{}': leave it empty",
+         names.params, model.string(), beside);
   }
-  if (error) {
-    fail(ErrorKind::Io, "cannot list model_dir '{}': {}", model_dir, error.message());
-  }
-  if (found.size() == 1) return found.front();
-  fail(ErrorKind::Usage, "model_dir '{}' holds {} *.onnx files; say which by model_filename",
-       model_dir, found.size());
+  return (fs::path(folder) / model).string();
 }
 
 const std::map<std::string, Names>& paddle_types() {
   static const std::map<std::string, Names> types = {
+      {"Conv2D", {"Conv"}},
+      {"Conv2DTranspose", {"ConvTranspose"}},
+      {"Linear", {"MatMul", "Gemm"}},
       {"conv2d", {"Conv"}},
       {"depthwise_conv2d", {"Conv"}},
       {"conv2d_transpose", {"ConvTranspose"}},

@@ -1,16 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PaddleSlim's parameters that name files and operators stand for.
+// What PaddleSlim's parameters stand for.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
+#include "quench/paddleslim.h"
+
 namespace quench::compat {
 
-/// What Paddle calls ONNX's operators.
+/// What Paddle calls ONNX's operators, as layers (Conv2D) and as operators (conv2d).
 const std::map<std::string, std::vector<std::string>>& paddle_types();
-/// The model that `model_dir` and `model_filename` name. Throws Error(Usage) when it is not clear.
-std::string paddle_model_path(const std::string& model_dir, const std::string& model_filename);
+/// Whether the model at a path, as `model_path` makes it, is Paddle's.
+bool is_paddle(const std::string& path);
+/// `save_model_filename` and `save_params_filename`.
+struct SaveNames {
+  std::string model;
+  std::string params;
+};
+/// Where a model goes in a folder, which is made where there is none.
+std::string save_path(const std::string& folder, const SaveNames& names, bool paddle);
+
+/// The job that quantises as a configuration says, for a Paddle program or for ONNX. Throws
+/// Error(Usage) that names the parameter.
+QuantizeOptions job_of(const PtqConfig& config, bool paddle);
+/// Samples that `batch_nums` batches hold, where there are no more than `limit`; 0: all.
+std::int64_t sample_limit(const PtqConfig& config, std::int64_t limit);
 
 }  // namespace quench::compat

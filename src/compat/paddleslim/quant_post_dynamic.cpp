@@ -7,20 +7,13 @@
 #include "compat/paddleslim/names.h"
 #include "job/job.h"
 #include "job/job_files.h"
-#include "quench/paddleslim.h"
+#include "quench/formats.h"
 #include "tune/weight_items.h"
 
 namespace quench {
 namespace {
 
-namespace fs = std::filesystem;
-
 void check(const QuantPostDynamicOptions& options) {
-  if (!options.params_filename.empty() || !options.save_params_filename.empty()) {
-    fail(ErrorKind::Usage,
-         "params_filename and save_params_filename must be empty: an ONNX file names its own "
-         "external data");
-  }
   if (options.save_model_dir.empty()) {
     fail(ErrorKind::Usage, "save_model_dir is empty: say where the result goes");
   }
@@ -61,14 +54,6 @@ std::vector<std::string> types_in(const Graph& graph, const std::vector<std::str
   return {types.begin(), types.end()};
 }
 
-std::string file_in(const QuantPostDynamicOptions& options, const char* folder) {
-  const fs::path path = fs::path(options.save_model_dir) / folder;
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) fail(ErrorKind::Io, "cannot make the folder '{}': {}", path.string(), error.message());
-  return (path / options.save_model_filename).string();
-}
-
 /// The float model with the weights that the quantised one computes with.
 void write_test_model(Model model, const QuantizeOptions& job, const std::string& path,
                       const Context& context, Outputs& outputs) {
@@ -85,7 +70,13 @@ void write_test_model(Model model, const QuantizeOptions& job, const std::string
 
 QuantizeReport quant_post_dynamic(const QuantPostDynamicOptions& options, const Context& context) {
   check(options);
-  const std::string in = compat::paddle_model_path(options.model_dir, options.model_filename);
+  const std::string in =
+      model_path(options.model_dir, options.model_filename, options.params_filename);
+  const auto file_in = [&](const char* folder) {
+    return compat::save_path((std::filesystem::path(options.save_model_dir) / folder).string(),
+                             {options.save_model_filename, options.save_params_filename},
+                             compat::is_paddle(in));
+  };
   const Model model = load(in);
   QuantizeOptions job;
   job.type = QuantType::Weight;
@@ -96,10 +87,10 @@ QuantizeReport quant_post_dynamic(const QuantPostDynamicOptions& options, const 
   job.weight.observer = "abs_max";
   job.weight.bias_correction = false;
   return with_outputs([&](Outputs& outputs) {
-    const std::string out = file_in(options, "quantized_model");
+    const std::string out = file_in("quantized_model");
     QuantizeReport report = quantize(in, out, job, context, outputs);
     if (options.generate_test_model) {
-      const std::string test = file_in(options, "test_model");
+      const std::string test = file_in("test_model");
       writes_model(outputs, test, "the test model");
       write_test_model(model, job, test, context, outputs);
     }

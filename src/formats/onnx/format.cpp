@@ -48,6 +48,16 @@ std::string own_data_file(const std::string& path) {
   return onnx::own_data_file(path, onnx::data_locations(path));
 }
 
+std::vector<std::string> models_in(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->path().extension() == ".onnx") found.push_back(at->path().string());
+  }
+  return found;
+}
+
 }  // namespace
 
 FormatInfo onnx_format() {
@@ -58,7 +68,8 @@ FormatInfo onnx_format() {
           .read = read,
           .data_files = data_files,
           .own_data_file = own_data_file,
-          .stage = stage};
+          .stage = stage,
+          .models_in = models_in};
 }
 
 }  // namespace quench

@@ -4,82 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <limits>
-#include <sstream>
 
 #include "quench/error.h"
-#include "quench/paddleslim.h"
-#include "support/paths.h"
+#include "support/fashion.h"
 
 namespace quench {
 namespace {
 
-std::string data_folder() { return (testing::source_dir() / "examples/data").string(); }
-std::string float_path() { return data_folder() + "/fashion.onnx"; }
-
-std::string out_path(const std::string& name) {
-  return (std::filesystem::temp_directory_path() / ("ptq_test_" + name + ".onnx")).string();
-}
-
-DataOptions samples(std::int64_t limit) {
-  DataOptions data;
-  data.path = data_folder() + "/fashion-test-images-idx3-ubyte.gz";
-  data.limit = limit;
-  data.image.mean = {72.9};
-  data.image.std = {90};
-  return data;
-}
-
-Context with_threads(int threads) {
-  Context context;
-  context.threads = threads;
-  context.module_dir = testing::binary_dir().string();
-  return context;
-}
-
-void feed(ObservedModel& observed, std::int64_t batch, std::int64_t limit = 29) {
-  const auto source = open_data(samples(limit), observed.inputs());
-  BatchReader reader(*source, batch);
-  while (const auto each = reader.next()) observed.run(each->inputs);
-}
-
-Model flow(const QuantConfig& config, std::int64_t batch = 4, int threads = 1) {
-  const PTQ ptq(config, with_threads(threads));
-  ObservedModel observed = ptq.quantize(load(float_path()));
-  feed(observed, batch);
-  return ptq.convert(observed);
-}
-
-/// The file's bytes, without notes on how it was made.
-std::string bytes_of(Model model) {
-  model.metadata.clear();
-  const std::string path = out_path("bytes");
-  save(model, path);
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  std::filesystem::remove(path);
-  return text.str();
-}
-
-QuantConfig with_observer(const std::string& name) {
-  QuantConfig config;
-  config.global.activation_observer = name;
-  return config;
-}
-
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-void expect_in(const std::string& part, const std::string& whole) {
-  EXPECT_NE(whole.find(part), std::string::npos) << whole;
-}
+using namespace testing::fashion;
 
 TEST(PTQ, GivesWhatTheOneCallGives) {
   QuantizeOptions options;
@@ -195,72 +128,6 @@ TEST(PTQ, CustomObserversDecide) {
     return Range{0, std::numeric_limits<double>::quiet_NaN()};
   };
   expect_in("custom observer 'mine'", error_of([&] { flow(config); }));
-}
-
-TEST(LegacyQuantizers, SetTheConfig) {
-  const QuantConfig config =
-      legacy_config(HistQuantizer(7, 512, 0.999), legacy_quantizer("AbsmaxQuantizer"));
-  EXPECT_EQ(config.global.activation_observer, "hist");
-  EXPECT_EQ(config.global.activation_bits, 7);
-  EXPECT_EQ(config.hist_percent, 0.999);
-  EXPECT_EQ(config.bins, 512);
-  EXPECT_EQ(config.global.weight_observer, "abs_max");
-  EXPECT_FALSE(bytes_of(flow(legacy_config(HistQuantizer(8, 1024, 0.9)))) ==
-               bytes_of(flow(legacy_config(HistQuantizer(8, 1024, 0.999)))));
-  expect_in("'KLQuantizer'", error_of([] { legacy_quantizer("KLQuantiser"); }));
-  EXPECT_THROW(legacy_config(PerChannelAbsmaxQuantizer()), Error);
-  EXPECT_THROW(legacy_config(KLQuantizer(), KLQuantizer()), Error);
-}
-
-QuantPostStaticOptions paddle_options(const std::string& out) {
-  QuantPostStaticOptions options;
-  options.model_dir = data_folder();
-  options.save_model_path = out;
-  options.data_loader = samples(0);
-  options.batch_size = 4;
-  options.batch_nums = 5;
-  return options;
-}
-
-TEST(QuantPostStatic, LoaderAndGeneratorGiveTheSame) {
-  const std::string path = out_path("static");
-  QuantPostStaticOptions options = paddle_options(path);
-  options.quantizable_op_type = {"conv2d", "conv2d_transpose"};
-  const QuantizeReport report = quant_post_static(options, with_threads(1));
-  EXPECT_EQ(report.calibration_samples, 20);
-  const std::string bytes = bytes_of(load(path));
-
-  const auto source = open_data(samples(0), Session(load(float_path())).inputs());
-  std::int64_t next = 0;
-  options.data_loader = {};
-  options.batch_nums = 20;
-  options.batch_generator = [&] { return std::optional(source->read(next++).inputs); };
-  const QuantizeReport again = quant_post_static(options, with_threads(2));
-  EXPECT_EQ(again.calibration_samples, 20);
-  EXPECT_EQ(again.integer_nodes, report.integer_nodes);
-  EXPECT_TRUE(bytes == bytes_of(load(path)));
-  std::filesystem::remove(path);
-}
-
-TEST(QuantPostStatic, RefusesWithTheReason) {
-  const auto refusal = [](const std::function<void(QuantPostStaticOptions&)>& change) {
-    QuantPostStaticOptions options = paddle_options(out_path("refused"));
-    change(options);
-    return error_of([&] { quant_post_static(options, with_threads(1)); });
-  };
-  expect_in("did you mean 'mse'", refusal([](auto& o) { o.algo = "msee"; }));
-  expect_in("adaround", refusal([](auto& o) { o.round_type = "adaround"; }));
-  expect_in("onnx_format", refusal([](auto& o) { o.onnx_format = false; }));
-  expect_in("params_filename", refusal([](auto& o) { o.params_filename = "p"; }));
-  expect_in("data_loader.path", refusal([](auto& o) { o.data_loader = {}; }));
-  expect_in("model_filename", refusal([](auto& o) { o.model_dir = data_folder() + "/.."; }));
-  expect_in("tensorrt", refusal([](auto& o) { o.deploy_backend = "tensorrtt"; }));
-  expect_in("'Conv'", refusal([](auto& o) { o.quantizable_op_type = {"Convv"}; }));
-  expect_in("gave no batch", refusal([](auto& o) {
-              o.data_loader = {};
-              o.batch_generator = [] { return std::optional<TensorMap>(); };
-            }));
-  EXPECT_FALSE(std::filesystem::exists(out_path("refused")));
 }
 
 }  // namespace

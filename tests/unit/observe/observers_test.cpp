@@ -67,6 +67,16 @@ TEST(Observers, TakeExtremesAndAverages) {
   EXPECT_NEAR(range_of("moving_average_abs_max", statistic, kSymmetric).max, moving, 1e-12);
 }
 
+TEST(Observers, PtfDividesByPowersOfTwo) {
+  Values values;
+  for (int i = 0; i < 10000; ++i) values.push_back(static_cast<float>(i - 5000) / 5000);
+  QuantSpec spec = kSymmetric;
+  spec.bits = 4;
+  EXPECT_EQ(range_of("ptf", statistic_of({values}), spec), (Range{-1, 1}));
+  values.push_back(8);  // one value far out is clipped
+  EXPECT_EQ(range_of("ptf", statistic_of({values}), spec), (Range{-1, 1}));
+}
+
 TEST(Observers, HistTakesQuantiles) {
   Values values = made_up(12, 50000, 2);
   const Statistic statistic = statistic_of({values});

@@ -35,6 +35,25 @@ TEST(WeightRanges, TakeTheLargestMagnitudeOfEachChannel) {
             (std::vector<Range>{{-4, 1}, {-2, 5}, {0, 3}}));
 }
 
+TEST(WeightRanges, ByObserversOfActivations) {
+  // The mean of the rows' largest magnitudes, as PaddleSlim has it.
+  const Tensor weight = Tensor::of<float>({2, 3}, {1, -2, 3, -4, 5, 0});
+  EXPECT_EQ(weight_ranges(weight, {.observer = "avg"}), (std::vector<Range>{{-4, 4}}));
+  // Tails are clipped, in each channel by itself.
+  Values values(20000, 0.1F);
+  values[3] = 1;
+  values[10003] = -2;
+  const Tensor tails = Tensor::of<float>({2, 10000}, std::span<const float>(values));
+  for (const Range& range :
+       weight_ranges(tails, {.axis = 0, .observer = "hist", .hist_percent = 0.99})) {
+    EXPECT_LT(range.max, 0.2);
+    EXPECT_EQ(range.min, -range.max);
+  }
+  Statistic seen;
+  seen.add_sample(values);
+  EXPECT_EQ(weight_ranges(tails, {.observer = "KL"})[0], find_observer("KL").range(seen, {}));
+}
+
 TEST(WeightRanges, MseBeatsEveryShrinkFactor) {
   const Values values = made_up(21, 4 * 500, 2);
   const Tensor weight = Tensor::of<float>({500, 4}, std::span<const float>(values));
@@ -66,7 +85,7 @@ TEST(WeightRanges, SurviveZerosAndSpecialValues) {
 TEST(WeightRanges, RefuseWhatDoesNotFit) {
   const Tensor weight = Tensor::of<float>({2}, {1, 2});
   EXPECT_THROW(weight_ranges(weight, {.axis = 1, .observer = "abs_max"}), Error);
-  EXPECT_THROW(weight_ranges(weight, {.observer = "KL"}), Error);
+  EXPECT_THROW(weight_ranges(weight, {.observer = "KLL"}), Error);
 }
 
 }  // namespace
