@@ -71,7 +71,7 @@ AnalyzeOptions analyze_options(const AnalyzeFlags& flags, const Context& context
     options.eval.labels = flags.eval_labels;
     options.eval.limit = flags.eval_limit;
   } else if (!flags.eval_labels.empty() || flags.eval_limit > 0) {
-    // The calibration data judge: with these labels, and as many of them.
+    // The calibration data are the validation set too: with these labels, and as many.
     options.eval.path = quantize.data.path;
     if (!flags.eval_labels.empty()) options.eval.labels = flags.eval_labels;
     if (flags.eval_limit > 0) options.eval.limit = flags.eval_limit;

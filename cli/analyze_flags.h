@@ -23,7 +23,7 @@ struct AnalyzeFlags {
 
 /// The model, its calibration data, and how it is quantised.
 void add_analyze_flags(CLI::App& app, AnalyzeFlags& flags);
-/// What it is judged by.
+/// What it is evaluated by.
 void add_metric_flags(CLI::App& app, AnalyzeFlags& flags);
 /// Warns of what a configuration file says without effect.
 AnalyzeOptions analyze_options(const AnalyzeFlags& flags, const Context& context);

@@ -16,6 +16,7 @@
 #include "quench/formats.h"
 #include "quench/metrics.h"
 #include "quench/quant_config.h"
+#include "quench/quantize.h"
 #include "quench/statistics.h"
 
 namespace quench::cli {
@@ -80,14 +81,24 @@ Listing list_targets() {
   return listing;
 }
 
+Listing list_techniques() {
+  Listing listing{{"technique", "needs", "for", "summary"}, {}};
+  for (const TechniqueInfo& each : all_techniques()) {
+    listing.rows.push_back({std::string(each.name), std::string(each.needs),
+                            std::string(each.types), std::string(each.summary)});
+  }
+  return listing;
+}
+
 struct Kind {
   const char* name;
   Listing (*list)();
 };
-constexpr std::array<Kind, 7> kKinds = {{{"operators", list_operators},
+constexpr std::array<Kind, 8> kKinds = {{{"operators", list_operators},
                                          {"metrics", list_metrics},
                                          {"observers", list_observers},
                                          {"targets", list_targets},
+                                         {"techniques", list_techniques},
                                          {"formats", list_formats},
                                          {"dtypes", list_dtypes},
                                          {"options", list_options}}};

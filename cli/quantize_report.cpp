@@ -82,7 +82,7 @@ void print_scores(const QuantizeReport& report) {
     }
   }
   print(scores.text());
-  print("\nagainst the float model, on " + grouped(report.judged_samples) +
+  print("\nagainst the float model, on " + grouped(report.validation_samples) +
         " samples that calibration did not see\n");
 }
 
@@ -110,7 +110,7 @@ std::string chosen_observer(const QuantizeReport& report) {
 
 Json to_json(const QuantizeReport& report) {
   Json json = {{"calibration_samples", report.calibration_samples},
-               {"judged_samples", report.judged_samples},
+               {"validation_samples", report.validation_samples},
                {"integer_nodes", report.integer_nodes},
                {"pass_through_nodes", report.pass_through_nodes},
                {"corrected_layers", report.corrected_layers},

@@ -26,7 +26,7 @@ struct LayerSensitivity {
   std::string weight;        ///< name of the constant
   double metric = 0;         ///< of the model with this layer quantised, or all but this one
   double sqnr = 0;           ///< of the outputs against the float model; orders equal metrics
-  std::int64_t samples = 0;  ///< it was judged by; less than all with `quick`
+  std::int64_t samples = 0;  ///< it was evaluated by; less than all with `quick`
 };
 
 /// Every layer in turn.
@@ -63,7 +63,7 @@ struct TargetResult {
   std::vector<std::string> in_float;       ///< layers left in float
   std::map<std::string, int> weight_bits;  ///< layers whose weights got more bits
   std::size_t layers = 0;
-  std::int64_t tried = 0;       ///< choices that were judged, the final check included
+  std::int64_t tried = 0;       ///< choices that were evaluated, the final check included
   double evaluations = 0;       ///< what they took, in passes over the evaluation data: a choice
                                 ///< that is clearly too bad is dropped before all were seen
   std::int64_t one_by_one = 0;  ///< passes that leaving out layers one by one would take

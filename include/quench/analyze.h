@@ -16,7 +16,7 @@ using EvalFunction = std::function<double(const Model& quantized)>;
 /// What every kind of analysis needs.
 struct AnalyzeOptions {
   QuantizeOptions quantize;  ///< configuration and calibration data
-  DataOptions eval;          ///< samples to judge by; without a path, the calibration data
+  DataOptions eval;          ///< samples to evaluate by; without a path, the calibration data
   /// top1, top5, or one against the float model: sqnr, cosine, agreement, mse, max_abs. Empty:
   /// top1 where there are labels, else sqnr.
   std::string metric;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a plan with its grids to a model that a runtime runs on integers.
+// From a plan with its scales to a model that a runtime runs on integers.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace quench {
 /// A layer whose weights got wider steps.
 struct CoarserLayer {
   std::string node;
-  std::int64_t changed = 0;   ///< grids with wider steps
-  std::int64_t channels = 0;  ///< grids in all
+  std::int64_t changed = 0;   ///< scales that grew
+  std::int64_t channels = 0;  ///< scales in all
   double factor = 1;          ///< the most that a step grew by
 };
 
@@ -24,17 +24,17 @@ struct CoarserLayer {
 std::vector<CoarserLayer> avoid_saturation(const Model& model, const QuantPlan& plan,
                                            QuantSolution& solution);
 
-/// Adjusts grids to what the target's kernels need, in place; doing it twice changes nothing:
-/// grids stay inside the bounds of activations that are to be absorbed, weight scales grow where
+/// Adjusts scales to what the target's kernels need, in place; doing it twice changes nothing:
+/// scales stay inside the bounds of activations that are to be absorbed, weight scales grow where
 /// the bias would leave int32, then `avoid_saturation`, whose answer it returns.
-std::vector<CoarserLayer> settle(const Model& model, const QuantPlan& plan,
-                                 QuantSolution& solution);
+std::vector<CoarserLayer> legalize(const Model& model, const QuantPlan& plan,
+                                   QuantSolution& solution);
 
 /// The version of ONNX's operators that a plan needs to be written.
 std::int64_t needed_opset(const QuantPlan& plan);
 
-/// Turns a plan and its grids into QuantizeLinear/DequantizeLinear nodes that the target fuses.
-/// Raises the opset where the result needs it. Settles the grids first.
+/// Turns a plan and its scales into QuantizeLinear/DequantizeLinear nodes that the target fuses.
+/// Raises the opset where the result needs it. Legalises the scales first.
 Model insert_qdq(const Model& model, const QuantPlan& plan, const QuantSolution& solution);
 
 /// The same computation with QLinearConv, QLinearMatMul and their like, where they exist; the rest

@@ -18,11 +18,11 @@ enum class BiasCorrection {
   Full,  ///< layer by layer, each behind quantised and corrected ones
   Auto,  ///< fast, and full where the SQNR of a layer is below 30 dB
 };
-/// Whether channels between layers are scaled to fit one grid.
+/// Whether channels between layers are scaled to share one scale.
 enum class Equalization {
   Never,
   Always,
-  Auto,  ///< with one grid a weight, and through gates: where held-out samples get nearer to float
+  Auto,  ///< per-tensor weights and gates: where the validation set gets nearer to float
 };
 
 /// How `quantize` works.
@@ -36,7 +36,7 @@ struct QuantizeOptions {
   /// one another.
   std::vector<std::string> statistics;
   std::int64_t batch = 4;      ///< samples a run; the result does not depend on it
-  std::int64_t held_out = 16;  ///< at most this many samples, and a fifth, are kept to judge by
+  std::int64_t held_out = 16;  ///< at most this many samples, and a fifth, are the validation set
   bool bias_correction = true;
   BiasCorrection correction = BiasCorrection::Auto;
   Equalization equalization = Equalization::Auto;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What quantising a tensor means: the wanted grid, the chosen grid, and the arithmetic.
+// What quantising a tensor means: what is asked, the scales that were chosen, the arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace quench {
 
-/// The interval of real numbers that a grid must cover.
+/// The interval of floats that a scale must cover.
 struct Range {
   double min = 0;
   double max = 0;
   bool operator==(const Range&) const = default;
 };
 
-/// What is asked of a tensor's grid, before any data are seen.
+/// What is asked of a tensor's scale, before any data are seen.
 struct QuantSpec {
   int bits = 8;
   bool is_signed = true;
   bool symmetric = true;  ///< zero point in the middle (0 when signed)
-  bool narrow = false;    ///< leave out the lowest step, so that signed grids mirror
-  int axis = -1;          ///< one grid for each index of this axis; -1: one for the tensor
+  bool narrow = false;    ///< leave out the lowest step, so that signed scales mirror
+  int axis = -1;          ///< one scale for each index of this axis; -1: one for the tensor
   std::string observer;   ///< how the range is chosen: "mse", "KL", "abs_max" and so on
   double hist_percent = 0.99999;
   int bins = 2048;  ///< the least that KL and hist look at; statistics keep 4096 at most
@@ -35,7 +35,8 @@ struct QuantSpec {
   bool operator==(const QuantSpec&) const = default;
 };
 
-/// A grid: real = (integer - zero_point) * scale, for each channel or for the whole tensor.
+/// Scales and zero points: float = (integer - zero_point) * scale, for each channel or for the
+/// whole tensor.
 struct QuantParams {
   QuantSpec spec;
   std::vector<float> scale;
@@ -43,7 +44,7 @@ struct QuantParams {
   bool operator==(const QuantParams&) const = default;
 };
 
-/// The grid that covers a range: zero is always exact, the scale finite and positive.
+/// The scale that covers a range: zero is always exact, the scale finite and positive.
 QuantParams choose_params(const QuantSpec& spec, const std::vector<Range>& ranges);
 
 /// Rounds to nearest even and saturates. `axis` of the spec counts in the tensor's shape.

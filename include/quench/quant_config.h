@@ -81,18 +81,18 @@ struct TargetInfo {
   bool activation_signed = false;
   bool activation_symmetric = false;
   bool quantize_bias = true;     ///< as int32; else it stays float
-  bool quantize_outputs = true;  ///< outputs of integer nodes get a grid too
+  bool quantize_outputs = true;  ///< outputs of integer nodes get a scale too
   /// With this activation behind it, a convolution's result is quantised behind that.
   std::string_view scaled_activation = {};
   bool narrow_weights = false;  ///< -127..127
-  bool per_channel = true;      ///< weights may have a grid for each channel
+  bool per_channel = true;      ///< weights may have a scale for each channel
   /// Likewise those of depthwise transposed convolutions, along axis 0 and not 1.
   bool transposed_depthwise = false;
   /// A square matrix has one scale: the runtime mistakes the axis of several.
   bool square_per_tensor = false;
   /// An Add of a layer's result and a skip connection reads the layer's result unquantised.
   bool residual_in_float = false;
-  bool shared_concat = false;  ///< the inputs and the output of a Concat have one grid
+  bool shared_concat = false;  ///< the inputs and the output of a Concat have one scale
   bool integer_clip = false;   ///< it clips integers: a HardSigmoid may become that
   std::string_view otherwise = "no integer kernel";  ///< the reason for what `ops` does not list
   std::vector<TargetOp> ops;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "quench/evaluate.h"
@@ -34,10 +35,20 @@ struct LayerScore {
   double output_sqnr = 0;  ///< in dB: of the worst output, when only this layer is quantised
 };
 
+/// A step of `quantize` that makes the result more accurate.
+struct TechniqueInfo {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view needs;  ///< "samples", "labels", "gradients", or nothing
+  std::string_view types;  ///< of quantisation that it works for
+};
+/// In the order of their turns.
+std::vector<TechniqueInfo> all_techniques();
+
 /// What `quantize` did.
 struct QuantizeReport {
   std::int64_t calibration_samples = 0;
-  std::int64_t judged_samples = 0;
+  std::int64_t validation_samples = 0;
   std::int64_t integer_nodes = 0;
   std::int64_t pass_through_nodes = 0;
   std::vector<FloatLayer> float_layers;
@@ -51,7 +62,7 @@ struct QuantizeReport {
   std::string activation_observer;             ///< where no rule names one; empty: rules do
   std::vector<ObserverTrial> observer_trials;  ///< what it was chosen from
   std::int64_t observer_samples = 0;           ///< that these were tried on
-  std::map<std::string, std::string> value_observers;  ///< of every activation with its own grid
+  std::map<std::string, std::string> value_observers;  ///< of every activation with its own scale
   std::vector<CoarserLayer> coarser_layers;            ///< for processors without VNNI
   std::vector<OutputScores> outputs;  ///< against the float model, on samples not calibrated with
   std::vector<LayerScore> layers;     ///< of integer nodes, in the order in which they run

@@ -129,8 +129,8 @@ std::span<const ObserverInfo> all_observers() noexcept;
 /// By name or alias, case-insensitive; throws Error(Usage) with the nearest.
 const ObserverInfo& find_observer(std::string_view name);
 
-/// What `auto` finds: ranges are chosen from one statistic and judged by another, of samples that
-/// were held out; where that is empty, by the first.
+/// What `auto` finds: ranges are chosen from one statistic and evaluated by another, of samples
+/// that were held out; where that is empty, by the first.
 struct ObserverChoice {
   std::string_view observer;
   Range range;
@@ -143,7 +143,7 @@ ObserverChoice best_observer(const Statistic& seen, const Statistic& held_out,
 /// abs_max, channel_wise_abs_max, mse, channel_wise_mse. Threads do not change the result.
 std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& spec, int threads = 1);
 
-/// The mean squared error that a grid makes on the values a statistic has seen.
+/// The mean squared error that a scale makes on the values a statistic has seen.
 double expected_error(const Statistic& statistic, const QuantParams& params);
 
 }  // namespace quench

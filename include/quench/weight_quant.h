@@ -12,7 +12,7 @@ enum class QuantType {
   None,     ///< nothing: a configuration file that names no quant_type
   Full,     ///< weights and activations, with calibration data
   Weight,   ///< weights only: a smaller file that computes in float
-  Dynamic,  ///< weights, and activations whose grid is found while the model runs
+  Dynamic,  ///< weights, and activations whose scale is found while the model runs
 };
 
 /// When the stored integers become floats again.
@@ -32,7 +32,7 @@ struct WeightQuantOptions {
   DequantStrategy dequant_strategy = DequantStrategy::AtLoad;
   bool per_channel = true;
   bool symmetric = false;
-  std::int64_t group_size = 0;  ///< one grid for so many weights of a channel; 0: for them all
+  std::int64_t group_size = 0;  ///< one scale for so many weights of a channel; 0: for them all
   bool bias_correction = true;  ///< keep each channel's mean and spread
   std::string observer;         ///< abs_max or mse; empty: mse below 8 bits
   bool gptq = false;            ///< round by what the layer's inputs look like; needs data

@@ -9,7 +9,7 @@
 
 namespace quench::analyze {
 
-/// What scores depend on. Kept apart, so that a message can say what has changed.
+/// What scores depend on. Stored apart, so that a message can say what has changed.
 struct ScoreOrigin {
   std::string model;
   std::string data;

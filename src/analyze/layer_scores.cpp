@@ -45,7 +45,7 @@ std::vector<IntegerLayer> integer_layers(const Graph& graph, const QuantPlan& pl
 }
 
 /// Drops layers that the quantised model cannot run by themselves. A value that had to keep its
-/// name, such as a graph output, is the end of its own grid there: readers of the integers cannot
+/// name, such as a graph output, is the end of its own scale there: readers of the integers cannot
 /// be fed with it.
 void drop_unreachable(std::vector<IntegerLayer>& layers, const Graph& quantised) {
   std::set<std::string> ends;

@@ -78,13 +78,13 @@ PartialRunner::Segment PartialRunner::make_segment(const Layer& layer) {
   const QuantPlan plan = simulator_.plan_of(simulator_.only(layer.name));
   const Model whole = simulator_.lowered(plan);
   Segment segment;
-  std::set<std::string> grids;
+  std::set<std::string> quantized;
   for (const auto& [name, value] : plan.values) {
-    if (value.kind != ValuePlan::Kind::Float) grids.insert(name);
+    if (value.kind != ValuePlan::Kind::Float) quantized.insert(name);
   }
-  // The layer makes these; whatever else has a grid is a float value that is rounded.
+  // The layer makes these; whatever else has a scale is a float value that is rounded.
   const std::set<std::string> made = {layer.node, layer.output};
-  for (const std::string& name : grids) {
+  for (const std::string& name : quantized) {
     if (!made.contains(name)) segment.inputs.push_back(name);
     // What the layer alone reads need not come back.
     const NodeId reader = uses_.only_consumer(graph.find(name));
@@ -95,7 +95,7 @@ PartialRunner::Segment PartialRunner::make_segment(const Layer& layer) {
     segment.seen.push_back(seen_as(whole.graph, name));
     segment.fed.push_back(name);
   }
-  if (!std::ranges::any_of(made, [&](const auto& name) { return grids.contains(name); })) {
+  if (!std::ranges::any_of(made, [&](const auto& name) { return quantized.contains(name); })) {
     segment.seen.push_back(layer.output);  // a target that leaves outputs in float
     segment.fed.push_back(layer.output);
   }

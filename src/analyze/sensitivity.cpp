@@ -11,7 +11,7 @@
 namespace quench::analyze {
 namespace {
 
-/// Samples that every layer is judged by before any is decided.
+/// Samples that every layer is evaluated by before any is decided.
 constexpr std::size_t kFirstLook = 8;
 /// Standard errors that two layers must be apart to be told apart.
 constexpr double kSure = 3.0;

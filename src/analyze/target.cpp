@@ -25,7 +25,7 @@ Confidence wilson(double percent, std::int64_t samples) {
 namespace analyze {
 namespace {
 
-/// A step that was judged.
+/// A step that was evaluated.
 struct Known {
   std::size_t step = 0;
   double lack = 0;    ///< how far it is from enough; not above 0 where it is

@@ -39,7 +39,7 @@ StatisticMap collect(const Model& model, const std::vector<std::string>& values,
 /// nearest, before any data are read.
 void check_observers(const QuantPlan& plan, const CustomObservers& custom);
 
-/// The grid of every value and weight of a plan: observers over statistics, then `choose_params`.
+/// The scale of every value and weight of a plan: observers over statistics, then `choose_params`.
 /// The number of threads does not change the result.
 QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
                     const CustomObservers& custom = {}, int threads = 1);
@@ -53,6 +53,6 @@ void share_params(const QuantPlan& plan, QuantSolution& solution);
 bool wants_held_out(const QuantPlan& plan);
 /// The plan with `auto` replaced, value by value, by the observer whose range, chosen from `seen`,
 /// makes the least error on `held_out`.
-QuantPlan settle_observers(QuantPlan plan, const StatisticMap& seen, const StatisticMap& held_out);
+QuantPlan choose_observers(QuantPlan plan, const StatisticMap& seen, const StatisticMap& held_out);
 
 }  // namespace quench::calibrate

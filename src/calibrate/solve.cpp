@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From statistics to grids.
+// From statistics to scales.
 #include <algorithm>
 #include <cmath>
 
@@ -49,7 +49,7 @@ bool wants_held_out(const QuantPlan& plan) {
   return std::ranges::any_of(plan.values, [](const auto& each) { return is_auto(each.second); });
 }
 
-QuantPlan settle_observers(QuantPlan plan, const StatisticMap& seen, const StatisticMap& held_out) {
+QuantPlan choose_observers(QuantPlan plan, const StatisticMap& seen, const StatisticMap& held_out) {
   for (auto& [name, value] : plan.values) {
     const auto first = seen.find(name);
     const auto second = held_out.find(name);
@@ -86,7 +86,7 @@ void check_observers(const QuantPlan& plan, const CustomObservers& custom) {
 
 namespace {
 
-/// The grids that need nothing but their own statistics or weights, found on several threads. A
+/// The scales that need nothing but their own statistics or weights, found on several threads. A
 /// user's own observer is asked on this thread alone.
 class Solver {
  public:
@@ -156,7 +156,7 @@ class Solver {
   const CustomObservers& custom_;
 };
 
-/// The value at the end of a chain of shared grids.
+/// The value at the end of a chain of shared scales.
 std::string shared_source(const QuantPlan& plan, const ValuePlan& value) {
   std::string source = value.source;
   // Chains are short: each link leads to a value nearer to the one that was observed.

@@ -98,7 +98,7 @@ double percentile(const std::vector<double>& sorted, double percent) {
   return sorted[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
 }
 
-/// A shape that was given may settle the batch too.
+/// A shape that was given may fix the batch too.
 std::int64_t batch_of(const std::vector<Value>& inputs, const std::map<std::string, Shape>& shapes,
                       std::int64_t otherwise) {
   for (const Value& input : inputs) {

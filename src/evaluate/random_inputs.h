@@ -16,7 +16,7 @@ namespace quench {
 std::int64_t effective_batch(const std::vector<Value>& inputs, std::int64_t wanted);
 
 /// A shape for every input: `given` first, then the model's own, then `batch` for an open first
-/// dimension. A symbol that one shape settles is settled everywhere. Throws Error(BadData) that
+/// dimension. A symbol that one shape fixes is fixed everywhere. Throws Error(BadData) that
 /// names the input whose dimensions stay open, or a given name or shape that does not fit.
 std::map<std::string, Shape> resolve_shapes(const std::vector<Value>& inputs,
                                             const std::map<std::string, Shape>& given,

@@ -34,27 +34,27 @@ void add_weights(const analyze::Simulator& simulator, const QuantSolution& solut
   const Graph& graph = simulator.model().graph;
   for (const Layer& layer : simulator.layers()) {
     const Tensor& real = *graph.constant(graph.find(layer.weight));
-    const QuantParams& grid = solution.weights.at({layer.node, 1});
+    const QuantParams& params = solution.weights.at({layer.node, 1});
     const std::vector<float> before = to_float(real);
-    const std::vector<float> after = to_float(fake_quantize(real, grid));
+    const std::vector<float> after = to_float(fake_quantize(real, params));
     std::vector<float> difference(before.size());
     for (std::size_t i = 0; i < before.size(); ++i) difference[i] = before[i] - after[i];
     TensorRow row{.name = layer.weight, .is_weight = true};
     row.real.add_sample(before);
     row.quantized.add_sample(after);
     row.difference.add_sample(difference);
-    row.integers.add_sample(to_float(quantize_tensor(real, grid)));
+    row.integers.add_sample(to_float(quantize_tensor(real, params)));
     rows.push_back(std::move(row));
   }
 }
 
 /// Every dequantised number is (integer - zero point) * scale, so what is known of the numbers is
 /// known of the integers.
-Statistic integers_of(const Statistic& numbers, const QuantParams& grid) {
+Statistic integers_of(const Statistic& numbers, const QuantParams& params) {
   Statistic integers;
   if (numbers.count == 0) return integers;
-  const auto scale = static_cast<double>(grid.scale.at(0));
-  const auto zero = static_cast<double>(grid.zero_point.at(0));
+  const auto scale = static_cast<double>(params.scale.at(0));
+  const auto zero = static_cast<double>(params.zero_point.at(0));
   const auto count = static_cast<double>(numbers.count);
   const double mean = numbers.mean() / scale + zero;
   integers.samples = numbers.samples;
@@ -134,15 +134,15 @@ void add_activations(job::Analysis& analysis, std::vector<TensorRow>& rows) {
     const std::string input = input_of(graph, layer);
     const std::size_t place = places.at(input);
     const Statistic& quantized = seen.at(names[place]);
-    const auto grid = solution.values.find(input);
+    const auto params = solution.values.find(input);
     rows.push_back({.name = input,
                     .weight = layer.weight,
                     .real = simulator.statistics().at(input),
                     .quantized = quantized,
                     .difference = differences.of(place),
-                    .integers = grid == solution.values.end()
+                    .integers = params == solution.values.end()
                                     ? Statistic()
-                                    : integers_of(quantized, grid->second)});
+                                    : integers_of(quantized, params->second)});
   }
 }
 

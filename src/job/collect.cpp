@@ -79,7 +79,7 @@ void collect_from_samples(Job& job) {
   }
   if (unseen == 0) return;
   const StatisticMap others = collect(seen, unseen, {});
-  job.plan = calibrate::settle_observers(std::move(job.plan), job.statistics, others);
+  job.plan = calibrate::choose_observers(std::move(job.plan), job.statistics, others);
   calibrate::append(job.statistics, others);
 }
 

@@ -9,7 +9,7 @@ namespace quench::job {
 void evaluate(Job& job) {
   QuantizeReport& report = job.report;
   if (job.validation.able()) {
-    report.judged_samples = job.samples.validation().count;
+    report.validation_samples = job.samples.validation().count;
     report.outputs = job.validation.scores(job.written);
     if (job.is_full()) report.layers = analyze::score_layers(job, job.quantized);
   }

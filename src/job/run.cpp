@@ -25,7 +25,7 @@ void advise_on_data(Job& job) {
   QuantizeReport& report = job.report;
   warn_of_values(job.statistics, report);
   warn_of_dead_channels(job.model, job.plan, report);
-  warn_of_shared_grids(job.model, job.plan, report);
+  warn_of_shared_scales(job.model, job.plan, report);
   if (!job.samples.any()) return;
   warn_of_few_samples(job.samples.calibration().count, report);
   warn_of_unlike_data(job.original, job.samples, job.context, report);
@@ -52,7 +52,7 @@ void calibrate_and_tune(Job& job) {
   solve(job);
   tune::apply(tune::Stage::Parameters, job);
   // From here on scales and zero points are those that are written.
-  job.report.coarser_layers = settle(job.model, job.plan, job.solution);
+  job.report.coarser_layers = legalize(job.model, job.plan, job.solution);
   for (const auto& [name, value] : job.plan.values) {
     if (value.kind == ValuePlan::Kind::Observed) {
       job.report.value_observers[name] = value.spec.observer;

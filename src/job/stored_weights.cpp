@@ -96,7 +96,7 @@ class Writer {
         model_(model),
         items_(job.stored),
         rows_(job.options.dynamic.quant_strategy == Strategy::ACWL),
-        writer_(model, rows_ ? lower::ActivationGrids::Row : lower::ActivationGrids::Layer,
+        writer_(model, rows_ ? lower::ActivationScales::Row : lower::ActivationScales::Layer,
                 products()) {}
 
   void run() {

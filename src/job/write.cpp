@@ -29,8 +29,8 @@ void warn_of_wasted_bits(const std::string& out_path, QuantizeReport& report) {
 }
 
 /// The file stores integers of few bits in whole bytes.
-GridBits bits_of(const Job& job) {
-  GridBits bits;
+ParamBits bits_of(const Job& job) {
+  ParamBits bits;
   for (const auto& [name, params] : job.solution.values) bits[name] = params.spec.bits;
   for (const auto& [place, params] : job.solution.weights) {
     const Node& node = node_called(job.model.graph, place.first);

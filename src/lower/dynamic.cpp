@@ -59,9 +59,9 @@ Tensor product_matrix(const Graph& graph, const plan::WeightSite& site) {
   return result;
 }
 
-DynamicWriter::DynamicWriter(Model& model, ActivationGrids grids,
+DynamicWriter::DynamicWriter(Model& model, ActivationScales scales,
                              const std::vector<plan::WeightSite>& products)
-    : WeightWriter(model), grids_(grids) {
+    : WeightWriter(model), scales_(scales) {
   for (const plan::WeightSite& site : products) {
     const auto [place, fresh] = first_reader_.try_emplace(node_of(site).inputs[0], place_of(site));
     if (!fresh) place->second = std::min(place->second, place_of(site));
@@ -120,7 +120,7 @@ const DynamicWriter::Integers& DynamicWriter::quantized(ValueId activation) {
   if (!fresh) return place->second;
   std::vector<Node>& nodes = before_[first_reader_.at(activation)];
   place->second =
-      grids_ == ActivationGrids::Layer ? by_layer(activation, nodes) : by_row(activation, nodes);
+      scales_ == ActivationScales::Layer ? by_layer(activation, nodes) : by_row(activation, nodes);
   return place->second;
 }
 
@@ -152,7 +152,7 @@ void DynamicWriter::rewrite(const plan::WeightSite& site, ValueId integers,
   const ValueId bias = gemm ? node_of(site).input(2) : kNoValue;
   const ValueId product = bias == kNoValue ? result : graph_.add_fresh(name + "_product");
   const ValueId between = graph_.add_fresh(name + "_scales");
-  if (grids_ == ActivationGrids::Layer) {
+  if (scales_ == ActivationScales::Layer) {
     after.push_back(make("Mul", {x.scale, weight_scale}, between));
     after.push_back(make("Mul", {reals, between}, product));
   } else {

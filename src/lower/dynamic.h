@@ -6,8 +6,8 @@
 
 namespace quench::lower {
 
-/// What shares a grid among the activations of a product.
-enum class ActivationGrids { Layer, Row };
+/// What shares a scale among the activations of a product.
+enum class ActivationScales { Layer, Row };
 
 /// Why a product stays in float, or "".
 std::string refuse_dynamic(const Graph& graph, const plan::WeightSite& site);
@@ -15,14 +15,15 @@ std::string refuse_dynamic(const Graph& graph, const plan::WeightSite& site);
 Tensor product_matrix(const Graph& graph, const plan::WeightSite& site);
 
 /// Rewrites products to DynamicQuantizeLinear, MatMulInteger, Cast and Mul, in the form that ONNX
-/// Runtime fuses; a grid for each row is spelt out, because no operator makes one.
+/// Runtime fuses; a scale for each row is spelt out, because no operator makes one.
 class DynamicWriter : public WeightWriter {
  public:
   /// `products` are all the sites that `multiply` will be called for: readers of one activation
   /// share its integers.
-  DynamicWriter(Model& model, ActivationGrids grids, const std::vector<plan::WeightSite>& products);
+  DynamicWriter(Model& model, ActivationScales scales,
+                const std::vector<plan::WeightSite>& products);
 
-  /// The activation, whose grids are of rows, is multiplied with a factor for each input before it
+  /// The activation, whose scales are of rows, is multiplied with a factor for each input before it
   /// is quantised; the weights that read it are divided by them already.
   void scale_inputs(ValueId activation, std::vector<float> factors) {
     factors_[activation] = std::move(factors);
@@ -42,7 +43,7 @@ class DynamicWriter : public WeightWriter {
   void rewrite(const plan::WeightSite& site, ValueId integers, const std::string& weight,
                const Tensor& scale);
 
-  ActivationGrids grids_;
+  ActivationScales scales_;
   std::map<ValueId, NodeId> first_reader_;
   std::map<ValueId, Integers> quantized_;
   std::map<ValueId, std::vector<float>> factors_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grids on which a HardSigmoid is a Clip of integers.
+// Scales on which a HardSigmoid is a Clip of integers.
 #include "lower/hard_gate.h"
 
 #include <algorithm>
@@ -17,8 +17,9 @@ constexpr double kMostGrowth = 1.25;
 /// Far above what rounding a scale to float moves a step count by, far below a step.
 constexpr double kHair = 1e-3;
 
-bool is_byte(const QuantParams& grid) {
-  return grid.scale.size() == 1 && grid.spec.bits == 8 && !grid.spec.symmetric && !grid.spec.narrow;
+bool is_byte(const QuantParams& params) {
+  return params.scale.size() == 1 && params.spec.bits == 8 && !params.spec.symmetric &&
+         !params.spec.narrow;
 }
 
 bool is_whole(double value) { return std::abs(value - std::nearbyint(value)) < kHair; }

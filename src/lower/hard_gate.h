@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// HardSigmoid on integers: where its input's grid starts at the gate's foot, it is a Clip.
+// HardSigmoid on integers: where its input's scale starts at the gate's foot, it is a Clip.
 #pragma once
 
 #include "quench/plan.h"
 
 namespace quench::lower {
 
-/// Puts the input of each HardSigmoid that a plan noted on a grid whose lowest step is where the
+/// Puts the input of each HardSigmoid that a plan noted on a scale whose lowest step is where the
 /// gate opens, and the gate on the same steps: neither loses anything by it. Left as it was where
 /// the input's steps would grow by more than a quarter.
 void tie_hard_gates(const Graph& graph, const QuantPlan& plan, QuantSolution& solution);

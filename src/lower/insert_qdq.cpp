@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/format.h"
-#include "lower/grids.h"
 #include "lower/hard_gate.h"
+#include "lower/params.h"
 #include "quench/lower.h"
 
 namespace quench {
@@ -18,8 +18,8 @@ namespace {
 constexpr std::int64_t kPerChannelOpset = 13;
 constexpr std::int64_t kSixteenBitOpset = 21;
 
-/// The values that hold a grid's scale and zero point.
-struct Grid {
+/// The values that hold a scale and a zero point.
+struct StoredParams {
   ValueId scale = kNoValue;
   ValueId zero_point = kNoValue;
   const QuantParams* params = nullptr;
@@ -52,7 +52,7 @@ class Writer {
     const std::vector<Node> nodes = std::move(graph_.nodes);
     num_planned_ = graph_.values().size();
     for (const ValueId input : graph_.inputs) {
-      if (has_grid(input)) quantize(input, input);
+      if (has_params(input)) quantize(input, input);
     }
     for (const Node& node : nodes) write(node);
     graph_.nodes = std::move(written_);
@@ -61,9 +61,9 @@ class Writer {
   }
 
  private:
-  bool has_grid(ValueId id) const {
+  bool has_params(ValueId id) const {
     return id != kNoValue && static_cast<std::size_t>(id) < num_planned_ &&
-           lower::has_grid(plan_, graph_[id].name);
+           lower::has_params(plan_, graph_[id].name);
   }
 
   void write(Node node) {
@@ -76,14 +76,14 @@ class Writer {
       const ValueId read = node.inputs[i];
       if (weights_.contains({name, i})) {
         node.inputs[i] = weight({name, i}, read);
-      } else if (has_grid(read)) {
+      } else if (has_params(read)) {
         node.inputs[i] = dequantize(read);
       }
     }
-    if (bias) write_bias({name, 1}, value_grid(plan_, solution_, input), node);
+    if (bias) write_bias({name, 1}, value_params(plan_, solution_, input), node);
     std::vector<std::pair<ValueId, ValueId>> made;  // the planned value, and who now holds it
     for (ValueId& output : node.outputs) {
-      if (!has_grid(output)) continue;
+      if (!has_params(output)) continue;
       const ValueId planned = output;
       if (must_keep_name(planned)) {
         output = graph_.add_fresh(graph_[planned].name + "_float", graph_[planned].type);
@@ -99,12 +99,12 @@ class Writer {
 
   /// A HardSigmoid that only clips its input's steps needs no float.
   bool write_gate(const Node& node) {
-    if (node.op_type != "HardSigmoid" || !has_grid(node.inputs[0]) || !has_grid(node.outputs[0]) ||
-        must_keep_name(node.outputs[0])) {
+    if (node.op_type != "HardSigmoid" || !has_params(node.inputs[0]) ||
+        !has_params(node.outputs[0]) || must_keep_name(node.outputs[0])) {
       return false;
     }
-    const QuantParams& x = *grid_of(node.inputs[0]).params;
-    const auto top = clip_of_gate(node, x, *grid_of(node.outputs[0]).params);
+    const QuantParams& x = *stored_of(node.inputs[0]).params;
+    const auto top = clip_of_gate(node, x, *stored_of(node.outputs[0]).params);
     if (!top) return false;
     const std::string gate = graph_[node.outputs[0]].name;
     const auto bound = [&](const char* what, std::int64_t step) {
@@ -143,13 +143,13 @@ class Writer {
     written_.push_back(std::move(node));
   }
 
-  const Grid& grid_of(ValueId id) {
+  const StoredParams& stored_of(ValueId id) {
     const std::string& name = graph_[id].name;
     const ValuePlan& value = plan_.values.at(name);
     const bool shared = value.kind == ValuePlan::Kind::SharedWith;
     const std::string root = shared ? value.source : name;
-    const QuantParams& params = value_grid(plan_, solution_, root);
-    const auto [found, fresh] = grids_.try_emplace(root);
+    const QuantParams& params = value_params(plan_, solution_, root);
+    const auto [found, fresh] = stored_.try_emplace(root);
     if (fresh) {
       found->second = {.scale = graph_.add_constant(root + "_scale", scales(params)),
                        .zero_point = graph_.add_constant(root + "_zero_point",
@@ -161,14 +161,14 @@ class Writer {
 
   void quantize(ValueId planned, ValueId holder) {
     const std::string name = graph_[planned].name;
-    const Grid grid = grid_of(planned);
+    const StoredParams stored = stored_of(planned);
     const ValueId integers = graph_.add_fresh(name + "_QuantizeLinear_Output");
-    emit("QuantizeLinear", name, {clipped(holder, name, *grid.params), grid.scale, grid.zero_point},
-         integers);
+    emit("QuantizeLinear", name,
+         {clipped(holder, name, *stored.params), stored.scale, stored.zero_point}, integers);
     integers_[planned] = integers;
   }
 
-  /// QuantizeLinear saturates at the ends of the type: narrower grids are cut before it.
+  /// QuantizeLinear saturates at the ends of the type: narrower scales are cut before it.
   ValueId clipped(ValueId value, const std::string& name, const QuantParams& params) {
     const DType dtype = params.spec.dtype();
     if (params.spec.bits == info(dtype).bits && !params.spec.narrow) return value;
@@ -185,9 +185,9 @@ class Writer {
   }
 
   void dequantize_into(ValueId planned, ValueId output) {
-    const Grid grid = grid_of(planned);
+    const StoredParams stored = stored_of(planned);
     emit("DequantizeLinear", graph_[planned].name,
-         {integers_.at(planned), grid.scale, grid.zero_point}, output);
+         {integers_.at(planned), stored.scale, stored.zero_point}, output);
   }
 
   ValueId dequantize(ValueId planned) {
@@ -200,10 +200,10 @@ class Writer {
     ValueId value;
     QuantParams params;
     ValueId integers;
-    Grid grid;
+    StoredParams stored;
   };
 
-  /// A constant is quantised once for each grid that is asked of it.
+  /// A constant is quantised once for each scale that is asked of it.
   const Weight& quantized(ValueId value, const QuantParams& params) {
     const auto known = std::ranges::find_if(quantized_, [&](const Weight& each) {
       return each.value == value && each.params == params;
@@ -213,27 +213,27 @@ class Writer {
     Weight weight{.value = value, .params = params, .integers = kNoValue};
     weight.integers =
         graph_.add_constant(name + "_quantized", quantize_tensor(*graph_.constant(value), params));
-    weight.grid.scale = graph_.add_constant(name + "_scale", scales(params));
-    weight.grid.zero_point =
+    weight.stored.scale = graph_.add_constant(name + "_scale", scales(params));
+    weight.stored.zero_point =
         graph_.add_constant(name + "_zero_point", zero_points(params, params.spec.dtype()));
     quantized_.push_back(std::move(weight));
     return quantized_.back();
   }
 
   ValueId weight(const WeightKey& key, ValueId value) {
-    const QuantParams& params = weight_grid(solution_, key);
+    const QuantParams& params = weight_params(solution_, key);
     const Weight& made = quantized(value, params);
     const std::string name = graph_[value].name;
     const ValueId output = graph_.add_fresh(name + "_DequantizeLinear_Output");
-    emit("DequantizeLinear", name, {made.integers, made.grid.scale, made.grid.zero_point}, output,
-         params.spec.axis);
+    emit("DequantizeLinear", name, {made.integers, made.stored.scale, made.stored.zero_point},
+         output, params.spec.axis);
     return output;
   }
 
-  /// int32, on the grid of the products that the kernel adds it to.
+  /// int32, on the scale of the products that the kernel adds it to.
   void write_bias(const WeightKey& key, const QuantParams& input, Node& node) {
     const ValueId value = node.inputs[2];
-    const QuantParams& weight = weight_grid(solution_, key);
+    const QuantParams& weight = weight_params(solution_, key);
     std::vector<float> scale = weight.scale;
     for (float& each : scale) each *= input.scale[0];
     std::vector<float> bias = to_float(*graph_.constant(value));
@@ -281,7 +281,7 @@ class Writer {
   std::set<std::string> node_names_;
   std::set<std::string> captured_;
   std::set<WeightKey> weights_;
-  std::map<std::string, Grid> grids_;
+  std::map<std::string, StoredParams> stored_;
   std::map<ValueId, ValueId> integers_;
   std::vector<Weight> quantized_;
   std::vector<Node> written_;
@@ -301,10 +301,10 @@ std::int64_t needed_opset(const QuantPlan& plan) {
 }
 
 Model insert_qdq(const Model& model, const QuantPlan& plan, const QuantSolution& solution) {
-  QuantSolution settled = solution;
-  settle(model, plan, settled);
+  QuantSolution legalized = solution;
+  legalize(model, plan, legalized);
   Model result = model;
-  lower::Writer(result, plan, settled).run();
+  lower::Writer(result, plan, legalized).run();
   const std::int64_t opset = needed_opset(plan);
   if (result.opset() < opset) lift_opset(result, opset);
   infer_types(result);

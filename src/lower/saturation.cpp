@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lower/grids.h"
+#include "lower/params.h"
 #include "plan/facts.h"
 #include "quench/lower.h"
 
@@ -49,7 +49,7 @@ std::optional<SumOrder> order_of(const Node& node, const Tensor& weight) {
   return SumOrder{.sums = size / length, .length = length, .columns = dim(shape.size() - 1)};
 }
 
-/// For each grid, the greatest magnitude of two neighbours that pull the same way.
+/// For each scale, the greatest magnitude of two neighbours that pull the same way.
 std::vector<std::int64_t> greatest_pairs(const Tensor& weight, const QuantParams& params,
                                          const SumOrder& order) {
   const Tensor integers = quantize_tensor(weight, params);
@@ -141,7 +141,7 @@ std::vector<CoarserLayer> avoid_saturation(const Model& model, const QuantPlan& 
     QuantParams& params = solution.weights.at(planned.key());
     const auto order = order_of(node, weight);
     if (planned.input != 1 || !order || params.spec.dtype() != DType::Int8) continue;
-    const QuantParams& input = value_grid(plan, solution, graph[node.inputs[0]].name);
+    const QuantParams& input = value_params(plan, solution, graph[node.inputs[0]].name);
     const std::int64_t limit = kMost / greatest_input(input.spec);
     if (all_safe(weight, params, *order, limit)) continue;
     QuantParams best = halved(params);

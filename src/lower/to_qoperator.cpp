@@ -68,8 +68,8 @@ class Fuser {
     return node.op_type != "Resize" || node.get_string("mode", "nearest") == "nearest";
   }
 
-  /// The grid of a Q or DQ node; nothing where it is computed or has blocks.
-  std::optional<QTensor> grid_of(const Node& q) {
+  /// The scale of a Q or DQ node; nothing where it is computed or has blocks.
+  std::optional<QTensor> params_of(const Node& q) {
     const Tensor* scale = graph_.constant(q.input(1));
     if (scale == nullptr || scale->rank() > 1 || scale->dtype() != DType::Float32) return {};
     QTensor result{.scale = q.input(1), .zero_point = q.input(2)};
@@ -91,7 +91,7 @@ class Fuser {
   std::optional<QTensor> input_of(ValueId value) {
     const Node* dq = node_at(producer(value));
     if (!plan::is_dq(dq)) return {};
-    auto result = grid_of(*dq);
+    auto result = params_of(*dq);
     if (result) result->integers = dq->input(0);
     return result;
   }
@@ -112,7 +112,7 @@ class Fuser {
     exit = {.activation = exit.q, .q = uses_.only_consumer(reader->outputs[0])};
     const Node* q = node_at(exit.q);
     if (!plan::is_q(q) || q->input(0) != reader->outputs[0]) return {};
-    return plan::grid_within(graph_, *q, *bounds) ? exit : Exit{};
+    return plan::scale_within(graph_, *q, *bounds) ? exit : Exit{};
   }
 
   bool is_8_bit(const QTensor& tensor) const {
@@ -120,7 +120,7 @@ class Fuser {
   }
   DType dtype(const QTensor& tensor) const { return graph_[tensor.zero_point].type.dtype; }
 
-  /// Kernels want 8-bit integers, one grid for an activation, equal types but for weights, and no
+  /// Kernels want 8-bit integers, one scale for an activation, equal types but for weights, and no
   /// uint8 weight beside an int8 activation.
   bool kernel_reads(const QSite& site) const {
     const bool layer = plan::is_layer(site.node);
@@ -151,7 +151,7 @@ class Fuser {
     for (const ValueId input : site.node.inputs) site.inputs.push_back(input_of(input));
     const Exit exit = exit_of(site.node.outputs[0]);
     if (exit.q >= 0) {
-      site.output = grid_of(node(exit.q));
+      site.output = params_of(node(exit.q));
       if (!site.output) return;
     }
     if (!kernel_reads(site)) return;
@@ -165,7 +165,7 @@ class Fuser {
     }
   }
 
-  /// A node that moves elements does so with integers just as well, if the grid stays.
+  /// A node that moves elements does so with integers just as well, if the scale stays.
   void move_integers(NodeId id) {
     const Node* dq = node_at(producer(node(id).input(0)));
     if (!plan::is_dq(dq) || !plan::is_8_bit(plan::integer_type(graph_, *dq))) return;
@@ -216,10 +216,10 @@ Node QSite::as(std::string op_type, std::string_view domain) const {
 
 void append(std::vector<ValueId>& inputs, const QTensor& tensor) {
   inputs.push_back(tensor.integers);
-  append_grid(inputs, tensor);
+  append_params(inputs, tensor);
 }
 
-void append_grid(std::vector<ValueId>& inputs, const QTensor& tensor) {
+void append_params(std::vector<ValueId>& inputs, const QTensor& tensor) {
   inputs.push_back(tensor.scale);
   inputs.push_back(tensor.zero_point);
 }

@@ -23,12 +23,12 @@ ObserverInfo best() {
 
 ObserverChoice best_observer(const Statistic& seen, const Statistic& held_out,
                              const QuantSpec& spec) {
-  const observe::Distribution judge(held_out.count > 0 ? held_out : seen);
+  const observe::Distribution unseen(held_out.count > 0 ? held_out : seen);
   ObserverChoice choice{"min_max", {}, std::numeric_limits<double>::infinity()};
   for (const auto& info : all_observers()) {
     if (info.name == "auto") continue;
     const Range range = info.range(seen, spec);
-    const double error = judge.mean_squared_error(observe::step_grid(spec, range));
+    const double error = unseen.mean_squared_error(observe::step_params(spec, range));
     if (error < choice.error) choice = {info.name, range, error};
   }
   return choice;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a grid does to the values a statistic has seen, without the values.
+// What a scale does to the values a statistic has seen, without the values.
 #include "observe/distribution.h"
 
 #include <algorithm>
@@ -14,53 +14,53 @@ constexpr std::size_t kLanes = 8;
 // Rounds to nearest even when added and taken away, on every instruction set.
 constexpr double kRounder = 6755399441055744.0;
 
-inline double nearest_step(double steps, const StepGrid& grid) {
-  steps = steps < grid.low ? grid.low : steps;
-  steps = steps > grid.high ? grid.high : steps;
+inline double nearest_step(double steps, const StepParams& params) {
+  steps = steps < params.low ? params.low : steps;
+  steps = steps > params.high ? params.high : steps;
   return (steps + kRounder) - kRounder;
 }
 
 /// Antiderivative of (u - nearest(u))^2, in steps. Beyond the ends it goes on as the clipping
 /// error.
-inline double error_integral(double edge, double inverse, const StepGrid& grid) {
+inline double error_integral(double edge, double inverse, const StepParams& params) {
   const double steps = edge * inverse;
-  const double k = nearest_step(steps, grid);
+  const double k = nearest_step(steps, params);
   const double rest = steps - k;
   return k * (1.0 / 12.0) + rest * rest * rest * (1.0 / 3.0);
 }
 
 QUENCH_MULTIVERSION(double, error_sum,
                     (const double* __restrict edges, const double* __restrict rises,
-                     std::size_t count, const StepGrid& given),
+                     std::size_t count, const StepParams& given),
                     (edges, rises, count, given)) {
-  const StepGrid grid = given;
-  const double inverse = 1.0 / grid.step;
+  const StepParams params = given;
+  const double inverse = 1.0 / params.step;
   std::array<double, kLanes> lanes{};
   std::size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      lanes[lane] += rises[i + lane] * error_integral(edges[i + lane], inverse, grid);
+      lanes[lane] += rises[i + lane] * error_integral(edges[i + lane], inverse, params);
     }
   }
   double sum = 0;
-  for (; i < count; ++i) sum += rises[i] * error_integral(edges[i], inverse, grid);
+  for (; i < count; ++i) sum += rises[i] * error_integral(edges[i], inverse, params);
   for (const double lane : lanes) sum += lane;
-  return sum * grid.step * grid.step * grid.step;
+  return sum * params.step * params.step * params.step;
 }
 
 }  // namespace
 
-StepGrid step_grid(const QuantParams& params) {
+StepParams step_params(const QuantParams& params) {
   const auto zero = static_cast<double>(params.zero_point.front());
   return {static_cast<double>(params.scale.front()),
           static_cast<double>(params.spec.q_min()) - zero,
           static_cast<double>(params.spec.q_max()) - zero};
 }
 
-StepGrid step_grid(const QuantSpec& spec, const Range& range) {
+StepParams step_params(const QuantSpec& spec, const Range& range) {
   QuantSpec whole = spec;
   whole.axis = -1;
-  return step_grid(choose_params(whole, {range}));
+  return step_params(choose_params(whole, {range}));
 }
 
 Distribution::Distribution(const Statistic& statistic)
@@ -93,31 +93,31 @@ void Distribution::add_bin(double begin, double end, double values) {
   rises_.push_back(density);
 }
 
-double Distribution::mean_squared_error(const StepGrid& grid) const {
+double Distribution::mean_squared_error(const StepParams& params) const {
   if (count_ == 0) return 0;
-  double sum = error_sum(edges_.data(), rises_.data(), edges_.size(), grid);
+  double sum = error_sum(edges_.data(), rises_.data(), edges_.size(), params);
   for (std::size_t i = 0; i < points_.size(); ++i) {
-    const double error = points_[i] - nearest_step(points_[i] / grid.step, grid) * grid.step;
+    const double error = points_[i] - nearest_step(points_[i] / params.step, params) * params.step;
     sum += masses_[i] * error * error;
   }
   return std::max(0.0, sum / count_);
 }
 
-Distribution::Moments Distribution::moments(const StepGrid& grid) const {
+Distribution::Moments Distribution::moments(const StepParams& params) const {
   if (count_ == 0) return {0, 0};
   double first = 0;
   double second = 0;
   for (std::size_t i = 0; i < edges_.size(); ++i) {
-    const double steps = edges_[i] / grid.step;
-    const double k = nearest_step(steps, grid);
+    const double steps = edges_[i] / params.step;
+    const double k = nearest_step(steps, params);
     const double rest = steps - k;
     first += rises_[i] * (k * rest + k * k / 2);
     second += rises_[i] * (k * k * k / 3 + k / 6 + k * k * rest);
   }
-  first *= grid.step * grid.step;
-  second *= grid.step * grid.step * grid.step;
+  first *= params.step * params.step;
+  second *= params.step * params.step * params.step;
   for (std::size_t i = 0; i < points_.size(); ++i) {
-    const double value = nearest_step(points_[i] / grid.step, grid) * grid.step;
+    const double value = nearest_step(points_[i] / params.step, params) * params.step;
     first += masses_[i] * value;
     second += masses_[i] * value * value;
   }
@@ -129,7 +129,7 @@ Distribution::Moments Distribution::moments(const StepGrid& grid) const {
 namespace quench {
 
 double expected_error(const Statistic& statistic, const QuantParams& params) {
-  return observe::Distribution(statistic).mean_squared_error(observe::step_grid(params));
+  return observe::Distribution(statistic).mean_squared_error(observe::step_params(params));
 }
 
 }  // namespace quench

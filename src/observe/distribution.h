@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a grid does to the values a statistic has seen, without the values.
+// What a scale does to the values a statistic has seen, without the values.
 #pragma once
 
 #include <vector>
@@ -8,30 +8,30 @@
 
 namespace quench::observe {
 
-/// A grid in steps from zero: real = k * step for k in [low, high].
-struct StepGrid {
+/// A scale in steps from zero: value = k * step for k in [low, high].
+struct StepParams {
   double step;
   double low;
   double high;
 };
-StepGrid step_grid(const QuantParams& params);
-/// The grid that `choose_params` gives for one range.
-StepGrid step_grid(const QuantSpec& spec, const Range& range);
+StepParams step_params(const QuantParams& params);
+/// The scale that `choose_params` gives for one range.
+StepParams step_params(const QuantSpec& spec, const Range& range);
 
 /// Values taken as spread evenly over each bin, between the extremes; exact zeros apart. Errors are
-/// integrals of the grid's sawtooth over those bins, so that bins need not be finer than steps.
+/// integrals of the scale's sawtooth over those bins, so that bins need not be finer than steps.
 class Distribution {
  public:
   explicit Distribution(const Statistic& statistic);
   /// Mean squared error; 0 when nothing was seen.
-  double mean_squared_error(const StepGrid& grid) const;
+  double mean_squared_error(const StepParams& params) const;
 
   struct Moments {
     double mean;
     double mean_square;
   };
   /// Of the values after quantising and dequantising.
-  Moments moments(const StepGrid& grid) const;
+  Moments moments(const StepParams& params) const;
 
  private:
   void add_bin(double begin, double end, double values);

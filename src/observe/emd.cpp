@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The range whose grid changes mean and standard deviation least, as PaddleSlim's EMD does.
+// The range whose scale changes mean and standard deviation least, as PaddleSlim's EMD does.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,7 +25,7 @@ Range range(const Statistic& statistic, const QuantSpec& spec) {
   for (int percent = 100; percent >= 30; percent -= 2) {
     const double factor = percent / 100.0;
     const Range tried{factor * whole.min, factor * whole.max};
-    const auto after = distribution.moments(step_grid(spec, tried));
+    const auto after = distribution.moments(step_params(spec, tried));
     const double loss =
         std::fabs(mean - after.mean) + std::fabs(spread - deviation(after.mean, after.mean_square));
     if (loss < least) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clipping that keeps the most information: least Kullback-Leibler divergence between the
-// values with their tails folded into the ends, and the same histogram at the grid's resolution.
+// values with their tails folded into the ends, and the same histogram at the scale's resolution.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,7 +19,7 @@ constexpr double kLogNothing = -16.11809565095832;  // log(1e-7)
 
 double times_log(double value) { return value > 0 ? value * std::log(value) : 0; }
 
-/// A histogram with running sums, so that a candidate costs as much as the grid has steps.
+/// A histogram with running sums, so that a candidate costs as much as the scale has steps.
 class Divergence {
  public:
   Divergence(std::vector<double> bins, std::int64_t levels)
@@ -140,7 +140,7 @@ Range range(const Statistic& given, const QuantSpec& spec) {
                                                         : spec.q_min());
   if (has_two_ends(statistic, spec)) return two_ended(statistic, spec, levels);
   std::vector<double> bins = folded(statistic);
-  // Exact zeros are exact on every grid. Behind a ReLU they would drown everything else.
+  // Exact zeros are exact on every scale. Behind a ReLU they would drown everything else.
   bins.front() -= std::min(bins.front(), static_cast<double>(statistic.zeros));
   const auto size = static_cast<std::int64_t>(bins.size());
   if (size <= levels) return whole_range(statistic, spec);

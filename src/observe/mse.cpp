@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The range whose grid makes the least squared error on the values seen.
+// The range whose scale makes the least squared error on the values seen.
 #include <array>
 #include <cmath>
 
@@ -26,7 +26,7 @@ class Search {
 
   Range best() const { return {best_.low * whole_.min, best_.high * whole_.max}; }
 
-  /// Both ends drawn in alike: symmetric grids and values on one side of zero.
+  /// Both ends drawn in alike: symmetric scales and values on one side of zero.
   void together() {
     double ratio = std::exp2(-0.125);
     for (int k = 1; k <= 64; ++k) take(look(std::pow(ratio, k), std::pow(ratio, k)));
@@ -59,7 +59,7 @@ class Search {
  private:
   Point look(double low, double high) const {
     const Range range{low * whole_.min, high * whole_.max};
-    return {low, high, distribution_.mean_squared_error(step_grid(spec_, range))};
+    return {low, high, distribution_.mean_squared_error(step_params(spec_, range))};
   }
 
   bool take(const Point& point) {

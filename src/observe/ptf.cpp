@@ -11,10 +11,10 @@ Range range(const Statistic& statistic, const QuantSpec& spec) {
   const Distribution distribution(statistic);
   const Range whole = whole_range(statistic, spec);
   Range best = whole;
-  double least = distribution.mean_squared_error(step_grid(spec, whole));
+  double least = distribution.mean_squared_error(step_params(spec, whole));
   for (const double factor : {0.5, 0.25, 0.125}) {
     const Range drawn_in{factor * whole.min, factor * whole.max};
-    const double error = distribution.mean_squared_error(step_grid(spec, drawn_in));
+    const double error = distribution.mean_squared_error(step_params(spec, drawn_in));
     if (!(error < least)) continue;
     least = error;
     best = drawn_in;

@@ -73,7 +73,7 @@ Range least_error(const std::vector<float>& values, const QuantSpec& spec) {
     const quant::ScaleAndZero params =
         quant::cover({factor * whole.min, factor * whole.max}, steps, spec.symmetric);
     return quant::squared_error(values.data(), static_cast<std::int64_t>(values.size()),
-                                quant::loop_grid(params, steps));
+                                quant::loop_params(params, steps));
   });
   return {best * whole.min, best * whole.max};
 }

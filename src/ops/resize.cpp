@@ -115,15 +115,15 @@ void infer_resize(InferContext& context) {
 
 void infer_grid_sample(InferContext& context) {
   const Dims* input = context.shape(0);
-  const Dims* grid = context.shape(1);
+  const Dims* positions = context.shape(1);
   context.set(0, context.dtype(0), std::nullopt);
-  if (input == nullptr || grid == nullptr) return;
-  if (input->size() < 3 || input->size() != grid->size()) {
-    fail(ErrorKind::BadModel, "the sampling positions {} do not fit input {}", shape_text(*grid),
-         shape_text(*input));
+  if (input == nullptr || positions == nullptr) return;
+  if (input->size() < 3 || input->size() != positions->size()) {
+    fail(ErrorKind::BadModel, "the sampling positions {} do not fit input {}",
+         shape_text(*positions), shape_text(*input));
   }
   Dims result{(*input)[0], (*input)[1]};
-  result.insert(result.end(), grid->begin() + 1, grid->end() - 1);
+  result.insert(result.end(), positions->begin() + 1, positions->end() - 1);
   context.set(0, context.dtype(0), std::move(result));
 }
 

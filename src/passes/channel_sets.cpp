@@ -69,7 +69,7 @@ const Tensor* ChannelSets::constant_behind(ValueId value) const {
 }
 
 /// One scale in all or one for each channel, and 0 where zero is.
-bool ChannelSets::is_even_grid(const Node& dequantize, const Tensor& stored) const {
+bool ChannelSets::has_even_scales(const Node& dequantize, const Tensor& stored) const {
   const Tensor& scale = *graph_.constant(dequantize.inputs[1]);
   if (dequantize.get_int("block_size", 0) != 0 || scale.rank() > 1) return false;
   const std::int64_t axis = dequantize.get_int("axis", 1);
@@ -90,7 +90,7 @@ bool ChannelSets::is_own_constant(ValueId value) const {
   constexpr int kByte = 8;
   if (info(tensor->dtype()).bits < kByte) return false;
   const NodeId dq = dequantizer(value);
-  return dq < 0 || is_even_grid(graph_.nodes[static_cast<std::size_t>(dq)], *tensor);
+  return dq < 0 || has_even_scales(graph_.nodes[static_cast<std::size_t>(dq)], *tensor);
 }
 
 void ChannelSets::fix(const Node& node) {

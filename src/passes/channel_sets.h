@@ -32,7 +32,7 @@ class ChannelSets {
   void hold(ValueId value) { fixed_[static_cast<std::size_t>(set_of(value))] = true; }
   /// The set of a value, called by one of its values.
   ValueId set_of(ValueId value) const;
-  /// The DequantizeLinear that makes a constant's real numbers; -1: none does.
+  /// The DequantizeLinear that makes a constant's floats; -1: none does.
   NodeId dequantizer(ValueId value) const;
   /// The numbers that a layer computes with, as they are stored; null: not a constant.
   const Tensor* constant_behind(ValueId value) const;
@@ -42,7 +42,7 @@ class ChannelSets {
   bool read_layer(NodeId id, const Node& node);
   void fix(const Node& node);
   bool is_own_constant(ValueId value) const;
-  bool is_even_grid(const Node& dequantize, const Tensor& stored) const;
+  bool has_even_scales(const Node& dequantize, const Tensor& stored) const;
   std::int64_t channels(ValueId value) const;
   bool ties_all(const Node& node) const;
   void unite(ValueId a, ValueId b);

@@ -51,13 +51,14 @@ class Selection {
   void set_input(NodeId id, std::size_t input, std::size_t axis, const Channels& channels) {
     const NodeId dq = sets_.dequantizer(node(id).inputs[input]);
     if (dq < 0) return replace(node(id).inputs[input], axis, channels, Fill::Zeros);
-    Node& grid = node(dq);
-    replace(grid.inputs[0], axis, channels, Fill::Zeros);
-    const bool along = grid.get_int("axis", 1) == static_cast<std::int64_t>(axis);
-    if (graph_.constant(grid.inputs[1])->rank() == 0 || !along) return;
+    Node& dequantize = node(dq);
+    replace(dequantize.inputs[0], axis, channels, Fill::Zeros);
+    const bool along = dequantize.get_int("axis", 1) == static_cast<std::int64_t>(axis);
+    if (graph_.constant(dequantize.inputs[1])->rank() == 0 || !along) return;
     // The last channel's scale again: that of a bias stays its weight's times its input's.
-    replace(grid.inputs[1], 0, channels, Fill::LastEntry);
-    if (grid.input(2) != kNoValue) replace(grid.inputs[2], 0, channels, Fill::LastEntry);
+    replace(dequantize.inputs[1], 0, channels, Fill::LastEntry);
+    if (dequantize.input(2) != kNoValue)
+      replace(dequantize.inputs[2], 0, channels, Fill::LastEntry);
   }
 
  private:

@@ -7,8 +7,8 @@
 namespace quench::plan {
 namespace {
 
-/// x has a grid of its own that no other value has to share.
-bool owns_grid(const QuantPlan& plan, const std::string& name) {
+/// x has a scale of its own that no other value has to share.
+bool owns_params(const QuantPlan& plan, const std::string& name) {
   const auto found = plan.values.find(name);
   if (found == plan.values.end() || found->second.kind != ValuePlan::Kind::Observed) return false;
   return std::ranges::none_of(plan.values, [&](const auto& each) {
@@ -40,7 +40,7 @@ void note_hard_gates(const Job& job, QuantPlan& plan) {
     if (node.op_type != "HardSigmoid" || !node.domain.empty() || !only_gated(job, id)) continue;
     const auto [alpha, beta] = hard_slope(node);
     const std::string& x = job.graph[node.inputs[0]].name;
-    if (alpha > 0 && beta > 0 && owns_grid(plan, x) && !plan.values.at(x).bounds) {
+    if (alpha > 0 && beta > 0 && owns_params(plan, x) && !plan.values.at(x).bounds) {
       plan.values.at(x).floor = -beta / alpha;
     }
   }

@@ -142,7 +142,7 @@ class Linter {
     if (!onnxruntime()) return next;
     const Node* q = reader(next->outputs[0]);
     if (!is_q(q)) return nullptr;
-    return grid_within(graph_, *q, *bounds) ? next : nullptr;
+    return scale_within(graph_, *q, *bounds) ? next : nullptr;
   }
 
   std::string absorbed_by(const Node& node) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads grids off QuantizeLinear and DequantizeLinear nodes.
+// Reads scales off QuantizeLinear and DequantizeLinear nodes.
 #include "plan/qdq.h"
 
 #include <cmath>
@@ -26,7 +26,7 @@ DType integer_type(const Graph& graph, const Node& node) {
   return is_dq(&node) ? graph[node.input(0)].type.dtype : DType::UInt8;
 }
 
-bool grid_within(const Graph& graph, const Node& q, const Range& bounds) {
+bool scale_within(const Graph& graph, const Node& q, const Range& bounds) {
   const Tensor* scale = graph.constant(q.input(1));
   const Tensor* zero = graph.constant(q.input(2));
   if (scale == nullptr || scale->size() != 1) return false;

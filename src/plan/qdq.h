@@ -15,7 +15,7 @@ DType integer_type(const Graph& graph, const Node& node);
 inline bool is_8_bit(DType dtype) { return dtype == DType::Int8 || dtype == DType::UInt8; }
 /// Every number that the QuantizeLinear can tell lies within the bounds: an activation with these
 /// bounds before it changes nothing.
-bool grid_within(const Graph& graph, const Node& q, const Range& bounds);
+bool scale_within(const Graph& graph, const Node& q, const Range& bounds);
 /// Three DequantizeLinear nodes: the scale of the bias is that of the input times that of the
 /// weight. False where one is computed.
 bool bias_scale_fits(const Graph& graph, const Node& bias, const Node& input, const Node& weight);

@@ -57,7 +57,7 @@ ScaleAndZero cover(const Range& range, const Steps& steps, bool symmetric) {
   return {scale, zero};
 }
 
-Grid loop_grid(const ScaleAndZero& params, const Steps& steps) {
+LoopParams loop_params(const ScaleAndZero& params, const Steps& steps) {
   return {params.scale, static_cast<float>(steps.low - params.zero),
           static_cast<float>(steps.high - params.zero), static_cast<float>(params.zero)};
 }

@@ -22,7 +22,7 @@ struct Steps {
 /// The scale and zero point that cover a range which holds zero and something else.
 ScaleAndZero cover(const Range& range, const Steps& steps, bool symmetric);
 /// As the loops take them.
-Grid loop_grid(const ScaleAndZero& params, const Steps& steps);
+LoopParams loop_params(const ScaleAndZero& params, const Steps& steps);
 
 /// Factors of a range to try, in percent: coarse ones downwards, then six around the best of them.
 struct FactorSearch {

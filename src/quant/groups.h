@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which elements of a weight share a grid, and how to reach them fast.
+// Which elements of a weight share a scale, and how to reach them fast.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops that quantise a run of values with one grid; plain, so that compilers vectorise them.
+// The loops that quantise a run of values with one scale; plain, so that compilers vectorise them.
 #include "quant/kernels.h"
 
 #include "base/cpu.h"
@@ -12,30 +12,30 @@ namespace {
 // value is below 2^22: clamping comes first, and the bounds are integers, so the order is free.
 constexpr float kRounder = 12582912.0F;
 
-inline float rounded(float value, const Grid& grid) {
-  float steps = value / grid.scale;
+inline float rounded(float value, const LoopParams& params) {
+  float steps = value / params.scale;
   steps = steps == steps ? steps : 0.0F;
-  steps = steps < grid.low ? grid.low : steps;
-  steps = steps > grid.high ? grid.high : steps;
+  steps = steps < params.low ? params.low : steps;
+  steps = steps > params.high ? params.high : steps;
   return (steps + kRounder) - kRounder;
 }
 
 template <typename Integer>
-QUENCH_INLINE void quantize_loop(const float* __restrict src, std::int64_t count, const Grid& given,
-                                 Integer* __restrict dst) {
-  const Grid grid = given;
+QUENCH_INLINE void quantize_loop(const float* __restrict src, std::int64_t count,
+                                 const LoopParams& given, Integer* __restrict dst) {
+  const LoopParams params = given;
   for (std::int64_t i = 0; i < count; ++i) {
-    dst[i] =
-        static_cast<Integer>(static_cast<std::int32_t>(rounded(src[i], grid) + grid.zero_point));
+    dst[i] = static_cast<Integer>(
+        static_cast<std::int32_t>(rounded(src[i], params) + params.zero_point));
   }
 }
 
 template <typename Integer>
 QUENCH_INLINE void dequantize_loop(const Integer* __restrict src, std::int64_t count,
-                                   const Grid& given, float* __restrict dst) {
-  const Grid grid = given;
+                                   const LoopParams& given, float* __restrict dst) {
+  const LoopParams params = given;
   for (std::int64_t i = 0; i < count; ++i) {
-    dst[i] = (static_cast<float>(src[i]) - grid.zero_point) * grid.scale;
+    dst[i] = (static_cast<float>(src[i]) - params.zero_point) * params.scale;
   }
 }
 
@@ -43,24 +43,26 @@ QUENCH_INLINE void dequantize_loop(const Integer* __restrict src, std::int64_t c
 
 // Versions need ordinary functions, so the four types are spelled out. A type takes no parentheses.
 // NOLINTBEGIN(bugprone-macro-parentheses)
-#define QUENCH_QUANT_LOOPS(Integer, name)                                                     \
-  QUENCH_MULTIVERSION(void, quantize_##name,                                                  \
-                      (const float* src, std::int64_t count, const Grid& grid, Integer* dst), \
-                      (src, count, grid, dst)) {                                              \
-    quantize_loop(src, count, grid, dst);                                                     \
-  }                                                                                           \
-  QUENCH_MULTIVERSION(void, dequantize_##name,                                                \
-                      (const Integer* src, std::int64_t count, const Grid& grid, float* dst), \
-                      (src, count, grid, dst)) {                                              \
-    dequantize_loop(src, count, grid, dst);                                                   \
-  }                                                                                           \
-  template <>                                                                                 \
-  void quantize(const float* src, std::int64_t count, const Grid& grid, Integer* dst) {       \
-    quantize_##name(src, count, grid, dst);                                                   \
-  }                                                                                           \
-  template <>                                                                                 \
-  void dequantize(const Integer* src, std::int64_t count, const Grid& grid, float* dst) {     \
-    dequantize_##name(src, count, grid, dst);                                                 \
+#define QUENCH_QUANT_LOOPS(Integer, name)                                                         \
+  QUENCH_MULTIVERSION(                                                                            \
+      void, quantize_##name,                                                                      \
+      (const float* src, std::int64_t count, const LoopParams& params, Integer* dst),             \
+      (src, count, params, dst)) {                                                                \
+    quantize_loop(src, count, params, dst);                                                       \
+  }                                                                                               \
+  QUENCH_MULTIVERSION(                                                                            \
+      void, dequantize_##name,                                                                    \
+      (const Integer* src, std::int64_t count, const LoopParams& params, float* dst),             \
+      (src, count, params, dst)) {                                                                \
+    dequantize_loop(src, count, params, dst);                                                     \
+  }                                                                                               \
+  template <>                                                                                     \
+  void quantize(const float* src, std::int64_t count, const LoopParams& params, Integer* dst) {   \
+    quantize_##name(src, count, params, dst);                                                     \
+  }                                                                                               \
+  template <>                                                                                     \
+  void dequantize(const Integer* src, std::int64_t count, const LoopParams& params, float* dst) { \
+    dequantize_##name(src, count, params, dst);                                                   \
   }
 QUENCH_QUANT_LOOPS(std::int8_t, s8)
 QUENCH_QUANT_LOOPS(std::uint8_t, u8)
@@ -70,17 +72,17 @@ QUENCH_QUANT_LOOPS(std::uint16_t, u16)
 // NOLINTEND(bugprone-macro-parentheses)
 
 QUENCH_MULTIVERSION(void, fake_quantize,
-                    (const float* __restrict src, std::int64_t count, const Grid& grid,
+                    (const float* __restrict src, std::int64_t count, const LoopParams& params,
                      float* __restrict dst),
-                    (src, count, grid, dst)) {
-  const Grid own = grid;
+                    (src, count, params, dst)) {
+  const LoopParams own = params;
   for (std::int64_t i = 0; i < count; ++i) dst[i] = rounded(src[i], own) * own.scale;
 }
 
 QUENCH_MULTIVERSION(double, squared_error,
-                    (const float* __restrict src, std::int64_t count, const Grid& grid),
-                    (src, count, grid)) {
-  const Grid own = grid;
+                    (const float* __restrict src, std::int64_t count, const LoopParams& params),
+                    (src, count, params)) {
+  const LoopParams own = params;
   Lanes<double> lanes;
   std::int64_t i = 0;
   for (; i + kNumLanes <= count; i += kNumLanes) {

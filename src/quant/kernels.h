@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops that quantise a run of values with one grid.
+// The loops that quantise a run of values with one scale.
 #pragma once
 
 #include <cstdint>
 
 namespace quench::quant {
 
-/// One channel's grid, as the loops want it: integers are counted from the zero point.
-struct Grid {
+/// One channel's scale, as the loops want it: integers are counted from the zero point.
+struct LoopParams {
   float scale;
   float low;   ///< q_min - zero_point
   float high;  ///< q_max - zero_point
@@ -16,11 +16,11 @@ struct Grid {
 
 /// `Integer` is int8_t, uint8_t, int16_t or uint16_t. NaN becomes zero.
 template <typename Integer>
-void quantize(const float* src, std::int64_t count, const Grid& grid, Integer* dst);
+void quantize(const float* src, std::int64_t count, const LoopParams& params, Integer* dst);
 template <typename Integer>
-void dequantize(const Integer* src, std::int64_t count, const Grid& grid, float* dst);
-void fake_quantize(const float* src, std::int64_t count, const Grid& grid, float* dst);
-/// Sum of the squared errors that the grid makes.
-double squared_error(const float* src, std::int64_t count, const Grid& grid);
+void dequantize(const Integer* src, std::int64_t count, const LoopParams& params, float* dst);
+void fake_quantize(const float* src, std::int64_t count, const LoopParams& params, float* dst);
+/// Sum of the squared errors that the scale makes.
+double squared_error(const float* src, std::int64_t count, const LoopParams& params);
 
 }  // namespace quench::quant

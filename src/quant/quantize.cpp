@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole tensors onto a grid and back.
+// Whole tensors onto a scale and back.
 #include <algorithm>
 
 #include "base/format.h"
@@ -8,7 +8,7 @@
 namespace quench {
 namespace {
 
-/// The tensor as rows that share a grid: outer x channels runs of `inner` elements.
+/// The tensor as rows that share a scale: outer x channels runs of `inner` elements.
 struct Layout {
   std::int64_t runs = 1;
   std::int64_t channels = 1;
@@ -41,18 +41,18 @@ Layout layout_of(const Tensor& tensor, const QuantParams& params) {
   return layout;
 }
 
-quant::Grid grid_of(const QuantParams& params, std::int64_t channel) {
+quant::LoopParams loop_of(const QuantParams& params, std::int64_t channel) {
   const auto index = static_cast<std::size_t>(channel);
-  return quant::loop_grid({params.scale[index], params.zero_point[index]},
-                          {static_cast<std::int32_t>(params.spec.q_min()),
-                           static_cast<std::int32_t>(params.spec.q_max())});
+  return quant::loop_params({params.scale[index], params.zero_point[index]},
+                            {static_cast<std::int32_t>(params.spec.q_min()),
+                             static_cast<std::int32_t>(params.spec.q_max())});
 }
 
-/// Calls body(first element, count, grid) over the whole tensor.
+/// Calls body(first element, count, parameters) over the whole tensor.
 template <typename Body>
 void for_each_run(const Layout& layout, const QuantParams& params, const Body& body) {
   for (std::int64_t run = 0; run < layout.runs; ++run) {
-    body(run * layout.inner, layout.inner, grid_of(params, run % layout.channels));
+    body(run * layout.inner, layout.inner, loop_of(params, run % layout.channels));
   }
 }
 
@@ -66,9 +66,10 @@ Tensor quantize_as(const Tensor& real, const QuantParams& params) {
   Tensor result = Tensor::zeros(DTypeOf<Integer>::value, real.shape());
   const float* src = real.data<float>().data();
   Integer* dst = result.mutable_data<Integer>().data();
-  for_each_run(layout, params, [&](std::int64_t at, std::int64_t count, const quant::Grid& grid) {
-    quant::quantize(src + at, count, grid, dst + at);
-  });
+  for_each_run(layout, params,
+               [&](std::int64_t at, std::int64_t count, const quant::LoopParams& loop) {
+                 quant::quantize(src + at, count, loop, dst + at);
+               });
   return result;
 }
 
@@ -78,9 +79,10 @@ Tensor dequantize_as(const Tensor& integers, const QuantParams& params) {
   Tensor result = Tensor::zeros(DType::Float32, integers.shape());
   const Integer* src = integers.data<Integer>().data();
   float* dst = result.mutable_data<float>().data();
-  for_each_run(layout, params, [&](std::int64_t at, std::int64_t count, const quant::Grid& grid) {
-    quant::dequantize(src + at, count, grid, dst + at);
-  });
+  for_each_run(layout, params,
+               [&](std::int64_t at, std::int64_t count, const quant::LoopParams& loop) {
+                 quant::dequantize(src + at, count, loop, dst + at);
+               });
   return result;
 }
 
@@ -122,9 +124,10 @@ Tensor fake_quantize(const Tensor& real, const QuantParams& params) {
   Tensor result = Tensor::zeros(DType::Float32, floats.shape());
   const float* src = floats.data<float>().data();
   float* dst = result.mutable_data<float>().data();
-  for_each_run(layout, params, [&](std::int64_t at, std::int64_t count, const quant::Grid& grid) {
-    quant::fake_quantize(src + at, count, grid, dst + at);
-  });
+  for_each_run(layout, params,
+               [&](std::int64_t at, std::int64_t count, const quant::LoopParams& loop) {
+                 quant::fake_quantize(src + at, count, loop, dst + at);
+               });
   return real.dtype() == DType::Float32 ? result : convert(result, real.dtype());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The integers of a grid.
+// The integers of a scale.
 #include <algorithm>
 
 #include "quench/quant.h"

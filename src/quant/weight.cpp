@@ -35,9 +35,9 @@ struct Found {
 
   explicit Found(std::int64_t groups)
       : scale(static_cast<std::size_t>(groups)), zero(static_cast<std::size_t>(groups)) {}
-  void set(std::int64_t group, const ScaleAndZero& grid) {
-    scale[static_cast<std::size_t>(group)] = grid.scale;
-    zero[static_cast<std::size_t>(group)] = static_cast<std::int16_t>(grid.zero);
+  void set(std::int64_t group, const ScaleAndZero& params) {
+    scale[static_cast<std::size_t>(group)] = params.scale;
+    zero[static_cast<std::size_t>(group)] = static_cast<std::int16_t>(params.zero);
   }
 };
 
@@ -111,7 +111,7 @@ Tensor zero_points(const Found& found, const Shape& shape, DType dtype) {
   return dtype == DType::Int8 ? bytes : pack_int4(bytes.data<std::int8_t>(), shape);
 }
 
-void put_grids(const Found& found, const Groups& groups, QuantWeight& result) {
+void put_params(const Found& found, const Groups& groups, QuantWeight& result) {
   const Shape& shape = groups.scale_shape();
   result.scale = Tensor::of<float>(shape, std::span<const float>(found.scale));
   if (result.spec.symmetric || result.spec.bits == 1) return;
@@ -127,9 +127,9 @@ QuantWeight quantize_as(const Tensor& real, const WeightSpec& spec, int threads)
   const Power power = run_groups<Integers::Made>(
       real, groups, integers.mutable_data<Integer>().data(), threads,
       [&](std::span<const float> values, Integer* dst, std::int64_t group) {
-        const ScaleAndZero grid = solve_group(values, spec, dst);
-        found.set(group, grid);
-        return measure(values, dst, grid);
+        const ScaleAndZero params = solve_group(values, spec, dst);
+        found.set(group, params);
+        return measure(values, dst, params);
       });
   result.signal = power.signal;
   result.noise = power.noise;
@@ -139,7 +139,7 @@ QuantWeight quantize_as(const Tensor& real, const WeightSpec& spec, int threads)
     }
   }
   result.integers = std::move(integers);
-  put_grids(found, groups, result);
+  put_params(found, groups, result);
   return result;
 }
 
@@ -157,8 +157,8 @@ std::vector<std::int16_t> widened(const Tensor& integers) {
   return {bytes.begin(), bytes.end()};
 }
 
-ScaleAndZero grid_at(const QuantWeight& weight, std::span<const std::int16_t> zeros,
-                     std::int64_t group) {
+ScaleAndZero params_at(const QuantWeight& weight, std::span<const std::int16_t> zeros,
+                       std::int64_t group) {
   const auto index = static_cast<std::size_t>(group);
   return {weight.scale.data<float>()[index], zeros.empty() ? 0 : zeros[index]};
 }
@@ -199,9 +199,9 @@ Tensor dequantize_weight(const QuantWeight& weight, int threads) {
     const Wide* from = own.copied ? own.numbers.data() : integers.data();
     float* to = own.copied ? own.floats.data() : dst;
     own.for_each_group(tile, [&](std::int64_t group, std::int64_t at) {
-      const ScaleAndZero grid = grid_at(weight, zeros, group);
-      dequantize(from + at, groups.size(group), {grid.scale, 0, 0, static_cast<float>(grid.zero)},
-                 to + at);
+      const ScaleAndZero params = params_at(weight, zeros, group);
+      dequantize(from + at, groups.size(group),
+                 {params.scale, 0, 0, static_cast<float>(params.zero)}, to + at);
     });
     if (own.copied) groups.scatter(to, tile, dst);
   };
@@ -217,24 +217,24 @@ int greatest_integer(const QuantWeight& weight) {
   return greatest;
 }
 
-QuantWeight with_integers(const Tensor& weight, const QuantWeight& grids,
+QuantWeight with_integers(const Tensor& weight, const QuantWeight& base,
                           std::span<const std::int16_t> integers, int threads) {
   const Tensor real = as_float(weight);
-  const Groups groups(real.shape(), grids.spec);
-  QuantWeight result = grids;
-  const std::vector<std::int16_t> zeros = zeros_of(grids);
+  const Groups groups(real.shape(), base.spec);
+  QuantWeight result = base;
+  const std::vector<std::int16_t> zeros = zeros_of(base);
   std::vector<std::int16_t> own(integers.begin(), integers.end());
   const Power power = run_groups<Integers::Given>(
       real, groups, own.data(), threads,
       [&](std::span<const float> values, std::int16_t* dst, std::int64_t group) {
-        return measure(values, dst, grid_at(grids, zeros, group));
+        return measure(values, dst, params_at(base, zeros, group));
       });
   result.signal = power.signal;
   result.noise = power.noise;
   Tensor wide = Tensor::of<std::int16_t>(real.shape(), std::span<const std::int16_t>(own));
-  if (grids.spec.bits <= kMaxInt8) wide = convert(wide, DType::Int8);
-  result.integers = grids.spec.bits <= kMaxInt4 ? pack_int4(wide.data<std::int8_t>(), real.shape())
-                                                : std::move(wide);
+  if (base.spec.bits <= kMaxInt8) wide = convert(wide, DType::Int8);
+  result.integers = base.spec.bits <= kMaxInt4 ? pack_int4(wide.data<std::int8_t>(), real.shape())
+                                               : std::move(wide);
   return result;
 }
 

@@ -28,7 +28,7 @@ ScaleAndZero search(std::span<const float> values, const Range& range, const Wei
   };
   const FactorSearch factors{.first = 96, .last = 24, .step = 4, .fine = 0.01};
   return scaled(best_factor(factors, [&](double factor) {
-    return squared_error(values.data(), count_of(values), loop_grid(scaled(factor), steps));
+    return squared_error(values.data(), count_of(values), loop_params(scaled(factor), steps));
   }));
 }
 
@@ -109,7 +109,7 @@ template <typename Integer>
 void round_to(std::span<const float> values, const WeightSpec& spec, const ScaleAndZero& params,
               Integer* dst) {
   if (spec.bits > 1) {
-    return quantize(values.data(), count_of(values), loop_grid(params, steps_of(spec)), dst);
+    return quantize(values.data(), count_of(values), loop_params(params, steps_of(spec)), dst);
   }
   const bool zeros = std::ranges::all_of(values, [](float value) { return value == 0.0F; });
   for (std::size_t i = 0; i < values.size(); ++i) {

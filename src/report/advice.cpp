@@ -12,22 +12,22 @@ namespace quench {
 namespace {
 
 constexpr std::int64_t kFewSamples = 10;
-/// A grid may leave out a few outliers; this share of the values is more than that.
+/// A scale may leave out a few outliers; this share of the values is more than that.
 constexpr double kMuchClipped = 0.01;
 /// How far beyond the calibrated range, in parts of it, other samples may reach.
 constexpr double kFarOutside = 0.25;
 constexpr double kPoorSqnr = 20;
 constexpr std::size_t kShown = 3;
 
-/// The share of the values seen that lie outside of a grid: bins that lie there wholly.
-double clipped_share(const Statistic& statistic, const QuantParams& grid) {
-  if (statistic.count == 0 || grid.scale.size() != 1) return 0;
-  const auto scale = static_cast<double>(grid.scale[0]);
+/// The share of the values seen that lie outside of a scale: bins that lie there wholly.
+double clipped_share(const Statistic& statistic, const QuantParams& params) {
+  if (statistic.count == 0 || params.scale.size() != 1) return 0;
+  const auto scale = static_cast<double>(params.scale[0]);
   const auto real = [&](std::int64_t step) {
-    return (static_cast<double>(step) - grid.zero_point[0]) * scale;
+    return (static_cast<double>(step) - params.zero_point[0]) * scale;
   };
-  const double low = real(grid.spec.q_min()) - scale / 2;
-  const double high = real(grid.spec.q_max()) + scale / 2;
+  const double low = real(params.spec.q_min()) - scale / 2;
+  const double high = real(params.spec.q_max()) + scale / 2;
   std::int64_t outside = 0;
   for (std::size_t i = 0; i < statistic.bins.size(); ++i) {
     const double begin = static_cast<double>(statistic.first_bin + static_cast<std::int64_t>(i)) *
@@ -90,9 +90,9 @@ void warn_of_clipping(const StatisticMap& statistics, const QuantSolution& solut
                       QuantizeReport& report) {
   std::vector<std::string> clipped;
   for (const auto& [name, statistic] : statistics) {
-    const auto grid = solution.values.find(name);
-    if (grid == solution.values.end()) continue;
-    const double share = clipped_share(statistic, grid->second);
+    const auto params = solution.values.find(name);
+    if (params == solution.values.end()) continue;
+    const double share = clipped_share(statistic, params->second);
     if (share > kMuchClipped) clipped.push_back(format("'{}' ({:.1f} %)", name, share * 100));
   }
   if (clipped.empty()) return;
@@ -138,7 +138,7 @@ void warn_of_dead_channels(const Model& model, const QuantPlan& plan, QuantizeRe
              first_few(layers)));
 }
 
-void warn_of_shared_grids(const Model& model, const QuantPlan& plan, QuantizeReport& report) {
+void warn_of_shared_scales(const Model& model, const QuantPlan& plan, QuantizeReport& report) {
   std::vector<std::string> layers;
   for (const WeightPlan& weight : plan.weights) {
     const Node& node = node_called(model.graph, weight.node);

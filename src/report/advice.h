@@ -10,7 +10,7 @@ namespace quench {
 void warn_of_values(const StatisticMap& statistics, QuantizeReport& report);
 /// Warns of few samples.
 void warn_of_few_samples(std::int64_t samples, QuantizeReport& report);
-/// Warns of values that the chosen grids clip much of.
+/// Warns of values that the chosen scales clip much of.
 void warn_of_clipping(const StatisticMap& statistics, const QuantSolution& solution,
                       QuantizeReport& report);
 /// Warns of model inputs that lie outside of what calibration has seen.
@@ -18,8 +18,8 @@ void warn_of_unseen_inputs(const TensorMap& inputs, const StatisticMap& statisti
                            QuantizeReport& report);
 /// Warns of output channels whose weights are all zero.
 void warn_of_dead_channels(const Model& model, const QuantPlan& plan, QuantizeReport& report);
-/// Warns of layers whose channels share a grid although the target takes one for each.
-void warn_of_shared_grids(const Model& model, const QuantPlan& plan, QuantizeReport& report);
+/// Warns of layers whose channels share a scale although the target takes one for each.
+void warn_of_shared_scales(const Model& model, const QuantPlan& plan, QuantizeReport& report);
 /// Warns of layers that are far from the float ones.
 void warn_of_layers(QuantizeReport& report);
 

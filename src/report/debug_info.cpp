@@ -231,7 +231,7 @@ DebugInfoOptions start_debug_info(const QuantizeOptions& options) {
 }
 
 void write_debug_tables(const Model& real, Model quantized, const DebugInfoOptions& options,
-                        const Context& context, Outputs& outputs, const GridBits& bits) {
+                        const Context& context, Outputs& outputs, const ParamBits& bits) {
   make_folder(options.folder);
   const std::filesystem::path folder(options.folder);
   infer_types(quantized);
@@ -248,7 +248,7 @@ void write_debug_tables(const Model& real, Model quantized, const DebugInfoOptio
   Rounds rounds(real.graph, options, context);
   remove_old(folder, outputs);
   std::string summary = debug_line({"Round", "TensorName", "CosineSimilarity"});
-  GridFacts facts{.bits = bits.empty() ? noted_bits(quantized) : bits, .shapes = {}};
+  ParamFacts facts{.bits = bits.empty() ? noted_bits(quantized) : bits, .shapes = {}};
   for (std::int64_t round = 0; round < rounds.count(); ++round) {
     const TensorMap inputs = rounds.inputs(round);
     before.run(inputs);
@@ -261,7 +261,7 @@ void write_debug_tables(const Model& real, Model quantized, const DebugInfoOptio
   }
   write_text((folder / "output_summary.csv").string(), summary, outputs);
   write_text((folder / "quant_param.csv").string(),
-             grids_table(real.graph, quantized.graph, pairs, facts), outputs);
+             params_table(real.graph, quantized.graph, pairs, facts), outputs);
 }
 
 }  // namespace quench

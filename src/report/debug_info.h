@@ -10,23 +10,23 @@
 
 namespace quench {
 
-/// Bits of the grids, by the name of the float tensor: the file may store them in wider integers.
-using GridBits = std::map<std::string, int>;
+/// Bits of the scales, by the name of the float tensor: the file may store them in wider integers.
+using ParamBits = std::map<std::string, int>;
 
 /// As `write_debug_info`, of a float model that is prepared and of what it was made into. Where no
 /// bits are given, those that the quantised model notes.
 void write_debug_tables(const Model& real, Model quantized, const DebugInfoOptions& options,
-                        const Context& context, Outputs& outputs, const GridBits& bits = {});
+                        const Context& context, Outputs& outputs, const ParamBits& bits = {});
 
-/// What the graph of a quantised model does not say of its grids.
-struct GridFacts {
-  GridBits bits;
+/// What the graph of a quantised model does not say of its scales.
+struct ParamFacts {
+  ParamBits bits;
   std::map<std::string, Shape> shapes;  ///< by value of the quantised model, in the first round
 };
 
-/// quant_param.csv: a row for each scale of each grid of each tensor.
-std::string grids_table(const Graph& real, const Graph& quantized,
-                        const std::vector<TensorPair>& pairs, const GridFacts& facts);
+/// quant_param.csv: a row for each scale of each tensor.
+std::string params_table(const Graph& real, const Graph& quantized,
+                         const std::vector<TensorPair>& pairs, const ParamFacts& facts);
 
 /// A line of a table; converter_lite ends every one with a comma.
 std::string debug_line(std::vector<std::string> fields);

@@ -66,25 +66,25 @@ class Pairing {
       for (const NodeId reader : uses_.consumers[static_cast<std::size_t>(id)]) {
         const Node& cast = quantized_.nodes[static_cast<std::size_t>(reader)];
         if (cast.op_type != "QuantizeLinear" || cast.inputs[0] != id) continue;
-        add_grid(cast, cast.outputs[0], pair);
+        add_params(cast, cast.outputs[0], pair);
       }
       return pair;
     }
     const Node* cast = maker(id);
     if (cast == nullptr || cast->op_type != "DequantizeLinear") return pair;
-    add_grid(*cast, cast->inputs[0], pair);
+    add_params(*cast, cast->inputs[0], pair);
     pair.is_weight = quantized_.constant(cast->inputs[0]) != nullptr;
     return pair;
   }
 
   /// Nothing where the scale is not a constant.
-  void add_grid(const Node& cast, ValueId integers, TensorPair& pair) const {
+  void add_params(const Node& cast, ValueId integers, TensorPair& pair) const {
     const Tensor* scale = quantized_.constant(cast.input(1));
     if (scale == nullptr) return;
-    pair.grids.push_back({.integers = integers,
-                          .scale = scale,
-                          .zero = quantized_.constant(cast.input(2)),
-                          .axis = cast.get_int("axis", 1)});
+    pair.params.push_back({.integers = integers,
+                           .scale = scale,
+                           .zero = quantized_.constant(cast.input(2)),
+                           .axis = cast.get_int("axis", 1)});
   }
 
   /// A product of integers: its helpers before and behind have no nodes in the float model.
@@ -109,14 +109,14 @@ class Pairing {
 
   void add_product_weight(const Node& node, const Tensor& real, const std::string& name,
                           std::vector<TensorPair>& pairs) const {
-    const TensorGrid grid{.integers = node.inputs[1],
-                          .scale = product_scale(node),
-                          .zero = quantized_.constant(node.input(3))};
-    const Tensor* integers = quantized_.constant(grid.integers);
-    if (integers == nullptr || grid.scale == nullptr || integers->size() != real.size()) return;
+    const TensorParams params{.integers = node.inputs[1],
+                              .scale = product_scale(node),
+                              .zero = quantized_.constant(node.input(3))};
+    const Tensor* integers = quantized_.constant(params.integers);
+    if (integers == nullptr || params.scale == nullptr || integers->size() != real.size()) return;
     TensorPair pair{.tensor = name, .is_input = true, .float_name = name, .is_weight = true};
-    pair.grids.push_back(grid);
-    std::vector<float> numbers = dequantized(quantized_, grid);
+    pair.params.push_back(params);
+    std::vector<float> numbers = dequantized(quantized_, params);
     if (integers->shape() != real.shape()) numbers = transposed(numbers, integers->shape());
     pair.weight = Tensor::of<float>(real.shape(), std::span<const float>(numbers));
     pairs.push_back(std::move(pair));
@@ -200,12 +200,13 @@ std::vector<std::size_t> scale_places(const Shape& shape, const Tensor& scale, s
   return places;
 }
 
-std::vector<float> dequantized(const Graph& graph, const TensorGrid& grid) {
-  const Tensor& integers = *graph.constant(grid.integers);
-  const std::vector<float> scales = to_float(*grid.scale);
+std::vector<float> dequantized(const Graph& graph, const TensorParams& params) {
+  const Tensor& integers = *graph.constant(params.integers);
+  const std::vector<float> scales = to_float(*params.scale);
   const std::vector<float> zeros =
-      grid.zero == nullptr ? std::vector<float>() : to_float(*grid.zero);
-  const std::vector<std::size_t> places = scale_places(integers.shape(), *grid.scale, grid.axis);
+      params.zero == nullptr ? std::vector<float>() : to_float(*params.zero);
+  const std::vector<std::size_t> places =
+      scale_places(integers.shape(), *params.scale, params.axis);
   std::vector<float> numbers = to_float(integers);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const std::size_t place = places[i];

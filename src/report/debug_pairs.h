@@ -10,7 +10,7 @@
 namespace quench {
 
 /// What turns the integers of a tensor into numbers.
-struct TensorGrid {
+struct TensorParams {
   ValueId integers = kNoValue;
   const Tensor* scale = nullptr;
   const Tensor* zero = nullptr;  ///< none: 0
@@ -26,7 +26,7 @@ struct TensorPair {
   std::string float_name;      ///< a value of the float model
   std::string quantized_name;  ///< a value of the quantised model; empty: see below
   bool is_weight = false;
-  std::vector<TensorGrid> grids;
+  std::vector<TensorParams> params;
   /// The weight of an integer product, as numbers in the float weight's shape.
   Tensor weight;
   /// An activation of an integer product: its integers, their scale and zero point.
@@ -38,7 +38,7 @@ struct TensorPair {
 std::vector<TensorPair> find_pairs(const Graph& real, const Graph& quantized);
 
 /// The number that each integer of a constant stands for.
-std::vector<float> dequantized(const Graph& graph, const TensorGrid& grid);
+std::vector<float> dequantized(const Graph& graph, const TensorParams& params);
 /// The place in the scales that belongs to each element of a tensor of this shape.
 std::vector<std::size_t> scale_places(const Shape& shape, const Tensor& scale, std::int64_t axis);
 

@@ -13,7 +13,7 @@
 
 namespace quench::report {
 
-/// A histogram with the range of the grid that was chosen.
+/// A histogram with the range of the scale that was chosen.
 struct ReportHistogram {
   std::string name;
   double min = 0;

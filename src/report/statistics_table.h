@@ -17,7 +17,7 @@ struct TensorRow {
   Statistic real;
   Statistic quantized;
   Statistic difference;  ///< float less quantised
-  Statistic integers;    ///< what stands in the file or the kernel; empty: it has no grid
+  Statistic integers;    ///< what stands in the file or the kernel; empty: it has no scale
 };
 
 /// statistic.csv: activations by name, then weights.

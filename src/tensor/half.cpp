@@ -32,7 +32,7 @@ std::uint16_t float_to_half(float value) noexcept {
     half = 0x7e00U;
   } else if (rest >= 0x477ff000U) {  // 65520 and above round to infinity
     half = 0x7c00U;
-  } else if (rest < 0x38800000U) {  // subnormal in half: let the FPU round on a grid of 2^-24
+  } else if (rest < 0x38800000U) {  // subnormal in half: let the FPU round to multiples of 2^-24
     half = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(std::bit_cast<float>(rest), 24)));
   } else {
     const std::uint32_t odd = (rest >> 13U) & 1U;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of rows, and what scaling them does to the step of a grid.
+// Ranges of rows, and what scaling them does to the step of a scale.
 #include "tune/balance_inputs.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ double greatest(const std::vector<double>& ranges) {
   return ranges.empty() ? 0 : *std::ranges::max_element(ranges);
 }
 
-/// The squared error after the rows are divided, in parts of what it was: a grid's error goes with
+/// The squared error after the rows are divided, in parts of what it was: a scale's error goes with
 /// its step, and the activations multiply that of a row with its factor.
 double remaining(const std::vector<double>& ranges, const std::vector<float>& factors) {
   double range = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs of matrix products, scaled so that one grid serves a whole weight.
+// Inputs of matrix products, scaled so that one scale serves a whole weight.
 #pragma once
 
 #include <span>

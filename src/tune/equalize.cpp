@@ -102,7 +102,7 @@ class Equalizer {
     return found == plan_.weights.end() || found->spec.axis >= 0;
   }
 
-  bool has_grid(ValueId id) const {
+  bool is_quantized(ValueId id) const {
     const auto found = plan_.values.find(model_.graph[id].name);
     return found != plan_.values.end() && found->second.kind != ValuePlan::Kind::Float;
   }
@@ -112,7 +112,7 @@ class Equalizer {
     Facts facts{.reach = Scales(count, 0.0), .mean_square = Scales(count, 0.0)};
     for (const ValueId id : group.values) {
       const auto found = stats_.find(model_.graph[id].name);
-      if (found == stats_.end() || !has_grid(id)) continue;
+      if (found == stats_.end() || !is_quantized(id)) continue;
       for (std::size_t c = 0; c < count; ++c) {
         facts.reach[c] = std::max(facts.reach[c], found->second.abs_max[c]);
         facts.mean_square[c] = std::max(facts.mean_square[c], found->second.mean_square[c]);
@@ -142,8 +142,8 @@ class Equalizer {
     return group.gates.empty() || gain() >= kWorthGate ? scales : Scales();
   }
 
-  /// The error that a layer passes on is a s^2 from the grid of its input and b / s^2 from its
-  /// weights' grids: least at s^4 = b / a.
+  /// The error that a layer passes on is a s^2 from the scale of its input and b / s^2 from its
+  /// weights' scales: least at s^4 = b / a.
   Scales by_noise(const ScaleGroup& group, const Facts& known) const {
     const auto count = static_cast<std::size_t>(group.channels);
     Scales from_values(count, 0.0);
@@ -164,10 +164,10 @@ class Equalizer {
       weight.for_each([&](double w, passes::WeightMap::Channels at) {
         if (!(energy[at.out] > 0)) return;
         from_values[at.in] += step * step * w * w / energy[at.out];
-        // A grid for one input channel alone grows and shrinks with it.
+        // A scale for one input channel alone grows and shrinks with it.
         if (inputs[at.out].first == inputs[at.out].second) return;
-        const double grid = top[at.out] / kWeightSteps;
-        from_weights[at.in] += grid * grid * known.mean_square[at.in] / energy[at.out];
+        const double rounding = top[at.out] / kWeightSteps;
+        from_weights[at.in] += rounding * rounding * known.mean_square[at.in] / energy[at.out];
       });
     }
     Scales scales(count);
@@ -201,8 +201,9 @@ class Equalizer {
         top[at.out] = std::max(top[at.out], std::abs(w) * s);
       });
       for (std::size_t o = 0; o < outputs; ++o) {
-        const double grid = top[o] / kWeightSteps;
-        if (energy[o] > 0) sum += (step * step * gain[o] + grid * grid * input[o]) / energy[o];
+        const double rounding = top[o] / kWeightSteps;
+        if (energy[o] > 0)
+          sum += (step * step * gain[o] + rounding * rounding * input[o]) / energy[o];
       }
     }
     return sum;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross-layer equalisation: channels that differ much in size share one grid badly, so their scales
-// are moved from the values between layers into the weights around them.
+// Cross-layer equalisation: channels that differ much in size share one scale badly, so their
+// scales are moved from the values between layers into the weights around them.
 #pragma once
 
 #include <span>
@@ -26,9 +26,9 @@ struct Equalized {
 };
 
 /// Scales channels of the prepared `model` in place; what it computes stays the same but for
-/// rounding (behind a Clip(0, bound): for inputs like the samples). Where weights have a grid a
+/// rounding (behind a Clip(0, bound): for inputs like the samples). Where weights have one per
 /// channel, scales weigh the error of activations against that of weights; where they have one
-/// grid, weights of neighbouring layers get equal ranges (Nagel et al., 2019). Its nodes are no
+/// scale, weights of neighbouring layers get equal ranges (Nagel et al., 2019). Its nodes are no
 /// longer those of the plan.
 Equalized equalize(Model& model, const QuantPlan& plan, std::span<const TensorMap> batches,
                    const Context& context);

@@ -12,7 +12,7 @@ namespace quench::tune {
 namespace {
 
 /// -(Wq - W) E[x], one number a channel; empty where the layer's input is not known by channel.
-std::vector<double> shift_of(Model& model, const BiasLayer& layer, const QuantParams& grid,
+std::vector<double> shift_of(Model& model, const BiasLayer& layer, const QuantParams& params,
                              const std::vector<float>& mean) {
   const Node& node = node_called(model.graph, layer.output);
   const passes::PassOptions options;
@@ -21,7 +21,7 @@ std::vector<double> shift_of(Model& model, const BiasLayer& layer, const QuantPa
   if (!known) return {};
   const Tensor& weight = *model.graph.constant(node.inputs[1]);
   const std::vector<double> before = passes::to_doubles(weight);
-  const std::vector<double> after = passes::to_doubles(fake_quantize(weight, grid));
+  const std::vector<double> after = passes::to_doubles(fake_quantize(weight, params));
   std::vector<double> shift(static_cast<std::size_t>(known->channels.count), 0.0);
   bool fits = true;
   passes::WeightMap(*known, weight).for_each([&](std::size_t i, passes::WeightMap::Channels at) {
@@ -35,17 +35,17 @@ std::vector<double> shift_of(Model& model, const BiasLayer& layer, const QuantPa
 
 std::size_t correct_biases_fast(Model& model, const QuantPlan& plan, const QuantSolution& solution,
                                 const LayerMeans& means, bool own) {
-  QuantSolution settled = solution;
-  settle(model, plan, settled);
+  QuantSolution legalized = solution;
+  legalize(model, plan, legalized);
   std::size_t corrected = 0;
   for (const BiasLayer& layer : find_bias_layers(model, plan)) {
     const Node& node = node_called(model.graph, layer.output);
     const auto found = means.find(model.graph[node.inputs[0]].name);
-    const auto grid = settled.weights.find({layer.output, 1});
-    if (found == means.end() || grid == settled.weights.end()) continue;
+    const auto params = legalized.weights.find({layer.output, 1});
+    if (found == means.end() || params == legalized.weights.end()) continue;
     if ((layer.last && layer.rank != 2) || (own && layer.bias_node != layer.output)) continue;
     const std::vector<double> shift =
-        shift_of(model, layer, grid->second, mean_of(found->second.rows));
+        shift_of(model, layer, params->second, mean_of(found->second.rows));
     if (shift.empty()) continue;
     move_bias(model, layer, shift);
     ++corrected;

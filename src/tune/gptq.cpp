@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rounding itself. Inputs with much energy are rounded first, on grids that stay as they are.
+// The rounding itself. Inputs with much energy are rounded first, on scales that stay as they are.
 #include "tune/gptq.h"
 
 #include <algorithm>
@@ -82,10 +82,10 @@ Square damped(const Square& h, const std::vector<std::int64_t>& order) {
   return result;
 }
 
-/// Grids by row and column of the layer's matrix.
-class Grids {
+/// Scales by row and column of the layer's matrix.
+class Scales {
  public:
-  Grids(const quant::QuantWeight& base, const LayerMatrix& matrix)
+  Scales(const quant::QuantWeight& base, const LayerMatrix& matrix)
       : scale_(base.scale.data<float>()),
         zero_(base.zero_point.defined() ? to_float(base.zero_point) : std::vector<float>()),
         steps_(quant::steps_of(base.spec)),
@@ -131,7 +131,7 @@ class Grids {
 struct Task {
   std::span<const float> weight;
   const LayerMatrix& matrix;
-  const Grids& grids;
+  const Scales& scales;
   std::int64_t group;
   const std::vector<std::int64_t>& order;
   const std::vector<float>& factor;  ///< U, row by row, in the order of rounding
@@ -154,7 +154,7 @@ void round_rows(const Task& task, std::int64_t begin, std::int64_t end,
     const std::int64_t column = task.order[static_cast<std::size_t>(i)];
     for (std::int64_t row = begin; row < end; ++row) {
       float* values = rows.data() + (row - begin) * columns;
-      const auto [integer, real] = task.grids.round(task.group, row, column, values[i]);
+      const auto [integer, real] = task.scales.round(task.group, row, column, values[i]);
       integers[static_cast<std::size_t>(task.matrix.at(task.group, row, column))] = integer;
       const float error = (values[i] - real) / u[i];
       if (error != 0) subtract(error, u + i + 1, values + i + 1, columns - i - 1);
@@ -195,7 +195,7 @@ std::optional<quant::QuantWeight> gptq(const Tensor& weight, const quant::QuantW
   const LayerMatrix& matrix = inputs.layer().matrix;
   if (matrix.groups == 0 || inputs.samples() == 0) return std::nullopt;
   const Tensor real = weight.dtype() == DType::Float32 ? weight : convert(weight, DType::Float32);
-  const Grids grids(base, matrix);
+  const Scales scales(base, matrix);
   std::vector<std::int16_t> integers(static_cast<std::size_t>(real.size()));
   for (std::int64_t group = 0; group < matrix.groups; ++group) {
     const Square& h = inputs.sums()[static_cast<std::size_t>(group)];
@@ -203,7 +203,7 @@ std::optional<quant::QuantWeight> gptq(const Tensor& weight, const quant::QuantW
     Square factor = damped(h, order);
     if (!inverse_factor(factor, threads)) return std::nullopt;
     const std::vector<float> u(factor.data.begin(), factor.data.end());
-    const Task task{real.data<float>(), matrix, grids, group, order, u};
+    const Task task{real.data<float>(), matrix, scales, group, order, u};
     const std::int64_t tiles = (matrix.rows + kRows - 1) / kRows;
     parallel_for(tiles, threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t tile = begin; tile < end; ++tile) {

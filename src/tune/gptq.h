@@ -54,8 +54,8 @@ class InputMoments {
   std::int64_t samples_ = 0;
 };
 
-/// Better integers on the grids of `base`. Nothing when the layer's output error, measured with the
-/// inputs' moments, does not fall.
+/// Better integers on the scales of `base`. Nothing when the layer's output error, measured with
+/// the inputs' moments, does not fall.
 std::optional<quant::QuantWeight> gptq(const Tensor& weight, const quant::QuantWeight& base,
                                        const InputMoments& inputs, int threads);
 

@@ -40,7 +40,7 @@ quant::WeightSpec coarsest_step(const Tensor& weight, const quant::WeightSpec& w
     best = quant::quantize_weight(weight, spec, threads);
   }
   if (best.signal == 0 || best.relative_error() > target) return best.spec;
-  // For fine grids the error is step / sqrt(12): the search only has to mend that.
+  // For fine scales the error is step / sqrt(12): the search only has to mend that.
   double low = 0;
   double high = 4 * std::sqrt(12.0) * target * root_mean_square(best);
   double step = high / 4;
@@ -111,7 +111,7 @@ quant::WeightSpec with_error(const Tensor& weight, const quant::WeightSpec& want
   // Rounded, because threads add up the squares in any order.
   const double step = error * std::sqrt(12.0) * root_mean_square(finest);
   spec.step = step > 0 ? std::exp2(std::nearbyint(std::log2(step) * 1024) / 1024) : 0;
-  // Channels that reach further than 127 steps have coarser grids of their own.
+  // Channels that reach further than 127 steps have coarser scales of their own.
   const quant::QuantWeight made = quant::quantize_weight(weight, spec, threads);
   if (made.relative_error() > kMissed * error) spec.bits = kManyBits;
   return spec;

@@ -10,8 +10,8 @@
 
 namespace quench::tune {
 
-/// The coarsest grid whose relative error is not above `target`: one step for all channels, as
-/// entropy coding likes it. Integers of 8 bits, where their finest grid does not miss `limit`.
+/// The coarsest scale whose relative error is not above `target`: one step for all channels, as
+/// entropy coding likes it. Integers of 8 bits, where their finest scale does not miss `limit`.
 quant::WeightSpec coarsest_step(const Tensor& weight, const quant::WeightSpec& wanted,
                                 double target, double limit, int threads);
 
@@ -46,7 +46,7 @@ void assume_sensitivities(std::span<ErrorShare> shares);
 quant::WeightSpec with_error(const Tensor& weight, const quant::WeightSpec& wanted, double error,
                              int threads);
 
-/// The width of fixed grids at which a weight that is normally distributed, out to 3.5 standard
+/// The width of fixed scales at which a weight that is normally distributed, out to 3.5 standard
 /// deviations, has this relative error: log2(2 / error), not always whole.
 double fixed_width(double error);
 

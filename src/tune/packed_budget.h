@@ -8,7 +8,7 @@
 namespace quench::tune {
 
 /// The steps with the least error of the outputs whose integers take, packed, as many bytes as
-/// fixed grids of fixed_width(init_scale) bits would.
+/// fixed scales of fixed_width(init_scale) bits would.
 std::vector<quant::WeightSpec> fill_budget(const Model& model, const std::vector<WeightItem>& items,
                                            const std::vector<ErrorShare>& shares, double init_scale,
                                            const Context& context);

@@ -15,7 +15,7 @@ struct ScaledGate {
   std::vector<double> scales;
 };
 
-/// Puts the scales back in front of each gate. With a grid for each channel of a weight
+/// Puts the scales back in front of each gate. With a scale for each channel of a weight
 /// (`by_channel`), a HardSigmoid of an image becomes a depthwise 1x1 convolution and a Clip, which
 /// runtimes run as one integer node. Returns the added nodes that must stay in float.
 std::vector<std::string> rescale_gates(Model& model, std::vector<ScaledGate> gates,

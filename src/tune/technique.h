@@ -3,9 +3,6 @@
 // validation set says so.
 #pragma once
 
-#include <span>
-#include <string_view>
-
 #include "tune/state.h"
 
 namespace quench::tune {
@@ -19,17 +16,12 @@ enum class Stage {
 
 /// One row of the list. `apply` leaves the state alone where the technique is not asked for.
 struct Technique {
-  std::string_view name;
-  std::string_view summary;
+  TechniqueInfo info;
   Stage stage = Stage::Weights;
-  std::string_view needs;  ///< "samples", "labels", "gradients", or nothing
-  std::string_view types;  ///< of quantisation that it works for
   void (*apply)(State& state) = nullptr;
 };
 
-/// In the order of techniques.inc, which is that of their turns.
-std::span<const Technique> all_techniques();
-/// Applies those of a stage.
+/// Applies those of a stage, in the order of techniques.inc.
 void apply(Stage stage, State& state);
 
 #define QUENCH_TECHNIQUE(name) Technique name();

@@ -4,9 +4,11 @@
 
 #include "tune/technique.h"
 
-namespace quench::tune {
+namespace quench {
+namespace tune {
+namespace {
 
-std::span<const Technique> all_techniques() {
+const std::vector<Technique>& techniques() {
   static const std::vector<Technique> all = {
 #define QUENCH_TECHNIQUE(name) name(),
 #include "tune/techniques.inc"
@@ -15,12 +17,22 @@ std::span<const Technique> all_techniques() {
   return all;
 }
 
+}  // namespace
+
 void apply(Stage stage, State& state) {
-  for (const Technique& technique : all_techniques()) {
+  for (const Technique& technique : techniques()) {
     if (technique.stage != stage) continue;
     state.context.check_cancelled();
     technique.apply(state);
   }
 }
 
-}  // namespace quench::tune
+}  // namespace tune
+
+std::vector<TechniqueInfo> all_techniques() {
+  std::vector<TechniqueInfo> rows;
+  for (const tune::Technique& each : tune::techniques()) rows.push_back(each.info);
+  return rows;
+}
+
+}  // namespace quench

@@ -14,7 +14,7 @@
 namespace quench {
 namespace {
 
-/// From here on the grid is so fine that neither a search nor a correction changes anything.
+/// From here on the scale is so fine that neither a search nor a correction changes anything.
 constexpr int kFineBits = 8;
 /// The key of the metadata that say what became of each weight.
 constexpr const char* kWeightsNote = "quench.weights";

@@ -26,37 +26,37 @@ def run_check(name, files):
 
 
 class Layers(unittest.TestCase):
-    def judge(self, path, line):
+    def check(self, path, line):
         status, text = run_check("layers", {path: line + "\n", "src/ir/uses.h": "", "cli/bar.h": ""})
         return text if status else ""
 
     def test_lower_rooms_are_seen_and_higher_ones_are_not(self):
-        self.assertEqual(self.judge("src/passes/a.cpp", '#include "ir/uses.h"'), "")
-        self.assertIn("comes after", self.judge("src/tensor/a.cpp", '#include "ir/uses.h"'))
-        self.assertIn("comes after", self.judge("src/ir/a.cpp", '#include "quench/session.h"'))
+        self.assertEqual(self.check("src/passes/a.cpp", '#include "ir/uses.h"'), "")
+        self.assertIn("comes after", self.check("src/tensor/a.cpp", '#include "ir/uses.h"'))
+        self.assertIn("comes after", self.check("src/ir/a.cpp", '#include "quench/session.h"'))
 
     def test_third_party_headers_stay_in_their_rooms(self):
-        self.assertEqual(self.judge("src/exec/a.cpp", "#include <torch/torch.h>"), "")
-        self.assertIn("only by", self.judge("src/data/a.cpp", "#include <torch/torch.h>"))
-        self.assertIn("only by", self.judge("src/data/npy.cpp", "#include <opencv2/core.hpp>"))
-        self.assertEqual(self.judge("src/data/images.cpp", "#include <opencv2/core.hpp>"), "")
-        self.assertIn("not in the table", self.judge("src/ir/a.cpp", "#include <boost/any.hpp>"))
+        self.assertEqual(self.check("src/exec/a.cpp", "#include <torch/torch.h>"), "")
+        self.assertIn("only by", self.check("src/data/a.cpp", "#include <torch/torch.h>"))
+        self.assertIn("only by", self.check("src/data/npy.cpp", "#include <opencv2/core.hpp>"))
+        self.assertEqual(self.check("src/data/images.cpp", "#include <opencv2/core.hpp>"), "")
+        self.assertIn("not in the table", self.check("src/ir/a.cpp", "#include <boost/any.hpp>"))
 
     def test_one_place_says_how_many_threads_there_are(self):
         line = "int n = std::thread::hardware_concurrency();"
-        self.assertEqual(self.judge("src/base/context.cpp", line), "")
-        self.assertIn("only by", self.judge("src/quant/a.cpp", line))
+        self.assertEqual(self.check("src/base/context.cpp", line), "")
+        self.assertIn("only by", self.check("src/quant/a.cpp", line))
 
     def test_the_program_sees_public_headers_only(self):
-        self.assertEqual(self.judge("cli/a.cpp", '#include "quench/model.h"'), "")
-        self.assertEqual(self.judge("cli/a.cpp", '#include "bar.h"'), "")
-        self.assertIn("private", self.judge("cli/a.cpp", '#include "ir/uses.h"'))
+        self.assertEqual(self.check("cli/a.cpp", '#include "quench/model.h"'), "")
+        self.assertEqual(self.check("cli/a.cpp", '#include "bar.h"'), "")
+        self.assertIn("private", self.check("cli/a.cpp", '#include "ir/uses.h"'))
 
     def test_public_headers_see_the_standard_library_only(self):
         header = "include/quench/tensor.h"
-        self.assertEqual(self.judge(header, "#include <vector>"), "")
-        self.assertIn("only by", self.judge(header, "#include <fmt/format.h>"))
-        self.assertIn("may not", self.judge(header, '#include "tensor/half.h"'))
+        self.assertEqual(self.check(header, "#include <vector>"), "")
+        self.assertIn("only by", self.check(header, "#include <fmt/format.h>"))
+        self.assertIn("may not", self.check(header, '#include "tensor/half.h"'))
 
 
 class Sizes(unittest.TestCase):
@@ -83,25 +83,28 @@ class Sizes(unittest.TestCase):
 
 
 class Text(unittest.TestCase):
-    def judge(self, text, path="src/ir/a.cpp"):
+    def check(self, text, path="src/ir/a.cpp"):
         return run_check("text", {path: text})[1]
 
     def test_a_clean_file_passes(self):
-        self.assertEqual(self.judge(HEADER), "check_text: ok\n")
+        self.assertEqual(self.check(HEADER), "check_text: ok\n")
 
     def test_each_fault_is_named(self):
-        self.assertIn("is missing", self.judge("int a;\n"))
-        self.assertIn("a sentence", self.judge(HEADER.split("\n", maxsplit=1)[0] + "\nint a;\n"))
-        self.assertIn(":3: a character", self.judge(HEADER + "// caf\u00e9\n"))
-        self.assertIn(":3: blanks", self.judge(HEADER + "int a; \n"))
-        self.assertIn(":3: a tab", self.judge(HEADER + "\tint a;\n"))
-        self.assertIn("no line end", self.judge(HEADER + "int a;"))
-        self.assertIn("a path of one machine", self.judge("see /" + "home/me/x\n", "a.md"))
+        self.assertIn("is missing", self.check("int a;\n"))
+        self.assertIn("a sentence", self.check(HEADER.split("\n", maxsplit=1)[0] + "\nint a;\n"))
+        self.assertIn(":3: a character", self.check(HEADER + "// caf\u00e9\n"))
+        self.assertIn(":3: blanks", self.check(HEADER + "int a; \n"))
+        self.assertIn(":3: a tab", self.check(HEADER + "\tint a;\n"))
+        self.assertIn("no line end", self.check(HEADER + "int a;"))
+        self.assertIn("a path of one machine", self.check("see /" + "home/me/x\n", "a.md"))
 
     def test_users_read_the_words_of_the_field(self):
-        self.assertIn(":3: 'grid'", self.judge(HEADER + 'const char* a = "one grid";\n'))
-        self.assertIn(":1: 'judged'", self.judge("a result is judged\n", "docs/guide/a.md"))
-        self.assertIn("ok", self.judge(HEADER + 'int grid = f("scale");\n'))
+        self.assertIn(":3: 'grid'", self.check(HEADER + 'const char* a = "one grid";\n'))
+        self.assertIn(":1: 'judged'", self.check("a result is judged\n", "docs/guide/a.md"))
+        self.assertIn(":3: 'grid'", self.check(HEADER + "int grid_of_values = 0;\n"))
+        self.assertIn(":3: 'Settled'", self.check(HEADER + "// Settled by now.\n"))
+        self.assertIn("ok", self.check(HEADER + "int grid = 0;\n", "src/exec/a.cpp"))
+        self.assertIn("ok", self.check(HEADER + 'infer_grid_sample("Grid", gridlock);\n'))
 
 
 if __name__ == "__main__":

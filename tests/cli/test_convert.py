@@ -179,9 +179,9 @@ class ConvertTest(harness.CliTest):
         self.assertIn(b"QuantizeLinear", (self.dir / "int8.onnx").read_bytes())
         words = ["quantize", "model.onnx", "-o", "q.onnx", "--config", "c.cfg"]
         report = self.run_json(*words)
-        self.assertEqual(report["calibration_samples"] + report["judged_samples"], 10)
+        self.assertEqual(report["calibration_samples"] + report["validation_samples"], 10)
         report = self.run_json(*words, "--limit", "5")
-        self.assertEqual(report["calibration_samples"] + report["judged_samples"], 5)
+        self.assertEqual(report["calibration_samples"] + report["validation_samples"], 5)
         self.write_config(config.format("skip_quant_node=conv_node\n"))
         report = self.run_json(*words)
         self.assertIn('"conv_node"', json.dumps(report["float_layers"]))

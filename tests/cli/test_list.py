@@ -8,7 +8,7 @@ import harness
 class ListTest(harness.CliTest):
     def test_each_kind(self):
         expected = {"operators": {"Conv", "Gemm", "Relu"}, "metrics": {"top1", "top5", "cosine"},
-                    "formats": {"onnx"}, "dtypes": {"float32", "int4", "bfloat16"}}
+                    "formats": {"onnx"}, "techniques": {"equalization", "bias_correction"}, "dtypes": {"float32", "int4", "bfloat16"}}
         for kind, names in expected.items():
             listed = {item["name"] for item in self.run_json("list", kind)[kind]}
             self.assertLessEqual(names, listed)

@@ -54,7 +54,7 @@ class QuantizeTest(harness.CliTest):
     def test_model_is_smaller_and_near_the_float_one(self):
         result = self.run_json("quantize", "model.onnx", "-o", "int8.onnx", "--data", "images.npy")
         self.assertEqual(result["calibration_samples"], 16)
-        self.assertEqual(result["judged_samples"], 4)
+        self.assertEqual(result["validation_samples"], 4)
         self.assertGreaterEqual(result["integer_nodes"], 2)
         self.assertEqual(result["bytes_before"], (self.dir / "model.onnx").stat().st_size)
         self.assertEqual(result["bytes_after"], (self.dir / "int8.onnx").stat().st_size)

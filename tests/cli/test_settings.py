@@ -138,7 +138,7 @@ class SettingsTest(harness.CliTest):
                                "--activation-observer", "min_max", "--limit", "10")
         config = report["settings"]["config"]
         self.assertEqual(config["global"]["activation_observer"], "min_max")
-        self.assertEqual(report["calibration_samples"] + report["judged_samples"], 10)
+        self.assertEqual(report["calibration_samples"] + report["validation_samples"], 10)
 
     def test_metadata_can_be_left_out(self):
         self.quantize("bare.onnx", "--data", "images.npy", "--no-metadata")

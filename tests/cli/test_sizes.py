@@ -37,14 +37,14 @@ class Sizes(CliTest):
             for batch in ((), ("--batch", "1"), ("--batch", "8")):
                 report = self.run_json("quantize", "sizes.onnx", "-o", "q.onnx", "--data", order,
                                        "--report-json", "report.json", *batch)
-                self.assertEqual(report["calibration_samples"] + report["judged_samples"],
+                self.assertEqual(report["calibration_samples"] + report["validation_samples"],
                                  SAMPLES)
                 sqnr = report["outputs"][0]["sqnr"]
                 self.assertGreater(sqnr, 25, (order, batch))
                 # What was judged is what another command measures on the same samples.
                 held = self.dir / f"{order}_held"
                 held.mkdir(exist_ok=True)
-                for file in sorted((self.dir / order).iterdir())[-report["judged_samples"]:]:
+                for file in sorted((self.dir / order).iterdir())[-report["validation_samples"]:]:
                     (held / file.name).write_bytes(file.read_bytes())
                 again = self.run_json("eval", "q.onnx", "--reference", "sizes.onnx", "--data",
                                       held, "--metric", "sqnr", "--batch", "3")

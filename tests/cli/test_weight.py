@@ -47,7 +47,7 @@ class WeightTest(harness.CliTest):
             for bits in ("8", "3", "0"):
                 report = self.weights("--bits", bits)
                 self.assertEqual(report["outputs"], [])
-                self.assertEqual(report["judged_samples"], 0)
+                self.assertEqual(report["validation_samples"], 0)
                 # Mixed bits: how they were chosen, and that an ONNX file has no such widths.
                 self.assertEqual(len(report["warnings"]), 2 if bits == "0" else 0)
             self.run_quench("quantize", "model.onnx", "-o", "d.onnx", "--type", "dynamic")
@@ -110,7 +110,7 @@ class WeightTest(harness.CliTest):
         report = self.weights("--bits", "2", "--data", "images.npy")
         self.assertIn("gptq", {each["method"] for each in report["weights"]})
         self.assertEqual(report["calibration_samples"], 16)
-        self.assertEqual(report["judged_samples"], 4)
+        self.assertEqual(report["validation_samples"], 4)
         self.check_refused("GPTQ needs samples", "--type", "weight", "--gptq")
 
     def test_mixed_bits_fill_the_size_of_fixed_ones(self):

@@ -7,7 +7,7 @@ namespace quench::lower {
 std::optional<Node> qlinear_concat(const QSite& site) {
   if (!site.output) return std::nullopt;
   Node node = site.as("QLinearConcat", kMicrosoft);
-  append_grid(node.inputs, *site.output);
+  append_params(node.inputs, *site.output);
   for (const auto& input : site.inputs) append(node.inputs, *input);
   return node;
 }

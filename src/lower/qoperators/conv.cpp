@@ -10,7 +10,7 @@ std::optional<Node> qlinear_conv(const QSite& site) {
   Node node = site.as("QLinearConv", "");
   append(node.inputs, *site.inputs[0]);
   append(node.inputs, weight);
-  append_grid(node.inputs, *site.output);
+  append_params(node.inputs, *site.output);
   if (*site.bias != kNoValue) node.inputs.push_back(*site.bias);
   return node;
 }

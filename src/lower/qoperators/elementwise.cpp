@@ -5,12 +5,12 @@
 namespace quench::lower {
 namespace {
 
-/// Every operand with its grid, then the grid of the result.
+/// Every operand with its scale, then the scale of the result.
 std::optional<Node> elementwise(const QSite& site, std::string op_type) {
   if (!site.output) return std::nullopt;
   Node node = site.as(std::move(op_type), kMicrosoft);
   for (const auto& input : site.inputs) append(node.inputs, *input);
-  append_grid(node.inputs, *site.output);
+  append_params(node.inputs, *site.output);
   return node;
 }
 

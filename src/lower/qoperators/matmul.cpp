@@ -5,7 +5,7 @@
 namespace quench::lower {
 namespace {
 
-/// Columns may have a grid each only in a matrix.
+/// Columns may have a scale each only in a matrix.
 bool columns_or_whole(const QSite& site, const QTensor& b, int columns) {
   if (b.axis < 0) return true;
   const auto& shape = site.graph[b.integers].type.shape;
@@ -22,7 +22,7 @@ std::optional<Node> qlinear_matmul(const QSite& site) {
     Node node = site.as("QLinearMatMul", "");
     append(node.inputs, a);
     append(node.inputs, b);
-    append_grid(node.inputs, *site.output);
+    append_params(node.inputs, *site.output);
     return node;
   }
   Node node = site.as("MatMulIntegerToFloat", kMicrosoft);
@@ -42,7 +42,7 @@ std::optional<Node> qgemm(const QSite& site) {
   append(node.inputs, *site.inputs[0]);
   append(node.inputs, *site.inputs[1]);
   if (*bias != kNoValue || site.output) node.inputs.push_back(*bias);
-  if (site.output) append_grid(node.inputs, *site.output);
+  if (site.output) append_params(node.inputs, *site.output);
   return node;
 }
 

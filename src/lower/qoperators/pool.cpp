@@ -13,7 +13,7 @@ std::optional<Node> pool(const QSite& site, std::string op_type) {
   Node node = site.as(std::move(op_type), kMicrosoft);
   node.erase("dilations");
   append(node.inputs, *site.inputs[0]);
-  append_grid(node.inputs, *site.output);
+  append_params(node.inputs, *site.output);
   return node;
 }
 

@@ -106,12 +106,13 @@ void tune_biases(State& state) {
 }  // namespace
 
 Technique bias_correction() {
-  return {.name = "bias_correction",
-          .summary = "move biases by the mean error that quantisation makes in their layers",
-          .stage = Stage::Weights,
-          .needs = "samples",
-          .types = "full",
-          .apply = tune_biases};
+  return {
+      .info = {.name = "bias_correction",
+               .summary = "move biases by the mean error that quantisation makes in their layers",
+               .needs = "samples",
+               .types = "full"},
+      .stage = Stage::Weights,
+      .apply = tune_biases};
 }
 
 }  // namespace quench::tune

@@ -88,11 +88,11 @@ void equalize_channels(State& state) {
 }  // namespace
 
 Technique equalization() {
-  return {.name = "equalization",
-          .summary = "scale channels between layers so that they share a scale better",
+  return {.info = {.name = "equalization",
+                   .summary = "scale channels between layers so that they share a scale better",
+                   .needs = "samples",
+                   .types = "full"},
           .stage = Stage::Model,
-          .needs = "samples",
-          .types = "full",
           .apply = equalize_channels};
 }
 

@@ -125,12 +125,13 @@ void round_weights(State& state) {
 }  // namespace
 
 Technique gptq_rounding() {
-  return {.name = "gptq_rounding",
-          .summary = "round weights of few bits so that their layers' outputs change least",
-          .stage = Stage::Weights,
-          .needs = "samples",
-          .types = "full, weight",
-          .apply = round_weights};
+  return {
+      .info = {.name = "gptq_rounding",
+               .summary = "round weights of few bits so that their layers' outputs change least",
+               .needs = "samples",
+               .types = "full, weight"},
+      .stage = Stage::Weights,
+      .apply = round_weights};
 }
 
 }  // namespace quench::tune

@@ -107,7 +107,7 @@ class Search {
   std::vector<quant::WeightSpec> to_size(double target) {
     std::int64_t elements = 0;
     for (const ErrorShare& share : shares_) elements += share.elements;
-    // A finer grid is better and larger: the search wants the finest that fits.
+    // A finer scale is better and larger: the search wants the finest that fits.
     const double allowed = target * static_cast<double>(elements) * 4;
     double low = kFinest;
     double high = kCoarsest;
@@ -248,11 +248,11 @@ void choose_mixed_bits(State& state) {
 }  // namespace
 
 Technique mixed_bits() {
-  return {.name = "mixed_bits",
-          .summary = "as many bits for each weight as its effect on the outputs asks for",
+  return {.info = {.name = "mixed_bits",
+                   .summary = "as many bits for each weight as its effect on the outputs asks for",
+                   .needs = "",
+                   .types = "weight"},
           .stage = Stage::Parameters,
-          .needs = "",
-          .types = "weight",
           .apply = choose_mixed_bits};
 }
 

@@ -97,15 +97,15 @@ class Chooser {
       : state_(state),
         own_(config.default_activation_observer),
         distances_(plan::layers_behind(state.model.graph)) {
-    grids_[own_] = state.solution.values;
+    params_[own_] = state.solution.values;
     for (const std::string observer : {kCutting, kWhole}) {
-      if (grids_.contains(observer)) continue;
+      if (params_.contains(observer)) continue;
       QuantPlan plan;
       plan.values = state.plan.values;
       for (auto& [name, value] : plan.values) value.spec.observer = observer;
-      grids_[observer] = calibrate::solve(state.model, plan, state.statistics,
-                                          config.custom_observers, context.num_threads())
-                             .values;
+      params_[observer] = calibrate::solve(state.model, plan, state.statistics,
+                                           config.custom_observers, context.num_threads())
+                              .values;
     }
     // Clipping costs the more the fewer layers come behind it: errors have less to drown in.
     const int half = furthest() / 2;
@@ -136,7 +136,7 @@ class Chooser {
     return best;
   }
 
-  /// Changes observers and grids to those of a trial.
+  /// Changes observers and scales to those of a trial.
   void apply(const ObserverTrial& trial, QuantPlan& plan, QuantSolution& solution) const {
     for (auto& [name, value] : plan.values) {
       const bool shared = value.kind == ValuePlan::Kind::SharedWith;
@@ -144,8 +144,8 @@ class Chooser {
       const std::string observer = whole ? kWhole : trial.observer;
       if (observer == own_) continue;
       value.spec.observer = observer;
-      const auto grid = grids_.at(observer).find(name);
-      if (grid != grids_.at(observer).end()) solution.values[name] = grid->second;
+      const auto params = params_.at(observer).find(name);
+      if (params != params_.at(observer).end()) solution.values[name] = params->second;
     }
   }
 
@@ -169,7 +169,7 @@ class Chooser {
   const State& state_;
   std::string own_;  ///< the observer that the job's plan and solution have
   std::map<std::string, int> distances_;
-  std::map<std::string, std::map<std::string, QuantParams>> grids_;  ///< by observer, then value
+  std::map<std::string, std::map<std::string, QuantParams>> params_;  ///< by observer, then value
   std::vector<ObserverTrial> trials_;
 };
 
@@ -215,11 +215,11 @@ void choose_observer(State& state) {
 }  // namespace
 
 Technique observer_choice() {
-  return {.name = "observer_choice",
-          .summary = "try observers of activations where no rule names one",
+  return {.info = {.name = "observer_choice",
+                   .summary = "try observers of activations where no rule names one",
+                   .needs = "samples",
+                   .types = "full"},
           .stage = Stage::Parameters,
-          .needs = "samples",
-          .types = "full",
           .apply = choose_observer};
 }
 

@@ -22,11 +22,11 @@ Builder product(const std::string& op) {
   return net;
 }
 
-std::string written(Builder& net, ActivationGrids grids) {
+std::string written(Builder& net, ActivationScales grids) {
   infer_types(net.model);
   const auto sites = plan::find_weights(net.graph(), {}).sites;
   DynamicWriter writer(net.model, grids, sites);
-  const int axis = grids == ActivationGrids::Layer ? 1 : -1;
+  const int axis = grids == ActivationScales::Layer ? 1 : -1;
   writer.multiply(sites, quant::quantize_weight(product_matrix(net.graph(), sites.front()),
                                                 {.symmetric = true, .axis = axis}, 1));
   writer.finish();
@@ -35,7 +35,7 @@ std::string written(Builder& net, ActivationGrids grids) {
 
 TEST(Dynamic, ProductsTakeTheFormThatIsFused) {
   Builder net = product("MatMul");
-  EXPECT_EQ(written(net, ActivationGrids::Layer),
+  EXPECT_EQ(written(net, ActivationScales::Layer),
             "DynamicQuantizeLinear(x)->x_quantized,x_scale,x_zero_point "
             "MatMulInteger(x_quantized,w_quantized,x_zero_point)->y_sums "
             "Cast(y_sums)->y_float_sums Mul(x_scale,w_scale)->y_scales "
@@ -48,7 +48,7 @@ TEST(Dynamic, BiasAndFactorsOfGemmAreKept) {
   Builder net = product("Gemm");
   net.graph().nodes[0].set("alpha", 0.5F);
   net.graph().nodes[0].set("beta", 3.0F);
-  const std::string text = written(net, ActivationGrids::Layer);
+  const std::string text = written(net, ActivationScales::Layer);
   EXPECT_NE(text.find("Add(y_product,b_scaled)->y"), std::string::npos) << text;
   EXPECT_EQ(*net.graph().constant(net.id("b_scaled")), Tensor::of<float>({2}, {3, 3}));
   EXPECT_FLOAT_EQ(net.graph().constant(net.id("w_scale"))->data<float>()[0], 0.5F * 5 / 127);
@@ -59,7 +59,7 @@ TEST(Dynamic, TransposedWeightsAreTurned) {
   net.graph()[net.id("w")].constant = Tensor::of<float>({2, 3}, {1, 3, 5, 2, 4, 6});
   net.graph()[net.id("w")].type = ValueType::of(*net.graph().constant(net.id("w")));
   net.graph().nodes[0].set("transB", std::int64_t{1});
-  written(net, ActivationGrids::Layer);
+  written(net, ActivationScales::Layer);
   EXPECT_EQ(net.graph().constant(net.id("w_quantized"))->shape(), (Shape{3, 2}));
 }
 
@@ -70,14 +70,14 @@ TEST(Dynamic, ReadersOfOneActivationShareItsIntegers) {
   net.node("MatMul", {"x", "w"}, {"b"});
   net.node("Add", {"a", "b"}, {"y"});
   net.output("y");
-  const std::string text = written(net, ActivationGrids::Layer);
+  const std::string text = written(net, ActivationScales::Layer);
   EXPECT_EQ(text.find("DynamicQuantizeLinear"), text.rfind("DynamicQuantizeLinear")) << text;
 }
 
 /// ONNX Runtime would take a product of row scales for that of whole tensors.
 TEST(Dynamic, RowsAreNotTakenForTensors) {
   Builder net = product("MatMul");
-  const std::string text = written(net, ActivationGrids::Row);
+  const std::string text = written(net, ActivationScales::Row);
   EXPECT_NE(text.find("Mul(y_float_sums,w_scale)->y_scales Mul(y_scales,x_row_scale)->y"),
             std::string::npos)
       << text;

@@ -84,13 +84,13 @@ TEST(InsertQdq, ABiasThatWouldOverflowWidensTheGrid) {
   const QuantPlan plan = net.plan();
   QuantSolution solution = net.solve(plan);
   solution.weights.begin()->second.scale = {1e-8F, 1e-2F};
-  settle(net.model, plan, solution);
+  legalize(net.model, plan, solution);
   const auto& grid = solution.weights.begin()->second;
   const double input = solution.values.at("x").scale[0];
   EXPECT_LE(3e4 / (input * grid.scale[0]), 0.5 * 2147483647.0);
   EXPECT_EQ(grid.scale[1], 1e-2F);
   const QuantSolution once = solution;
-  settle(net.model, plan, solution);
+  legalize(net.model, plan, solution);
   EXPECT_EQ(solution.weights, once.weights);
   EXPECT_EQ(solution.values, once.values);
 }
@@ -102,7 +102,7 @@ TEST(InsertQdq, GridsStayInsideAClip) {
   const QuantPlan plan = net.plan();
   QuantSolution solution = net.solve(plan);
   solution.values["z"] = choose_params(plan.values.at("z").spec, {Range{.min = -1, .max = 7}});
-  settle(net.model, plan, solution);
+  legalize(net.model, plan, solution);
   EXPECT_EQ(solution.values["z"].zero_point[0], 0);
   EXPECT_LE(solution.values["z"].scale[0] * 255.0F, 6.0F);
   EXPECT_GT(solution.values["z"].scale[0] * 255.0F, 5.99F);

@@ -36,11 +36,11 @@ TEST(HardGate, TheInputsGridStartsWhereTheGateOpens) {
   const Swish net;
   const QuantPlan plan = make_plan(net.model, {});
   QuantSolution solution = solved(net.model, plan, batches());
-  settle(net.model, plan, solution);
+  legalize(net.model, plan, solution);
   const QuantParams& x = solution.values.at("a");
   EXPECT_NEAR(-3, x.scale[0] * static_cast<float>(x.spec.q_min() - x.zero_point[0]), 1e-5);
   const QuantSolution once = solution;
-  settle(net.model, plan, solution);
+  legalize(net.model, plan, solution);
   EXPECT_EQ(once.values.at("a"), solution.values.at("a"));
   EXPECT_EQ(once.values.at("gate"), solution.values.at("gate"));
 }

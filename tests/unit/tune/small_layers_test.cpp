@@ -40,7 +40,7 @@ TEST(SharedGrids, OfGroupedConvTransposeAreToldOf) {
   config.target = "generic";
   const Builder b = grouped();
   QuantizeReport report;
-  warn_of_shared_grids(b.model, make_plan(b.model, config), report);
+  warn_of_shared_scales(b.model, make_plan(b.model, config), report);
   ASSERT_EQ(report.warnings.size(), 1U);
   EXPECT_NE(report.warnings[0].find("up"), std::string::npos) << report.warnings[0];
 }

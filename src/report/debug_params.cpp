@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// converter_lite's table of grids.
+// converter_lite's table of scales.
 #include <cmath>
 
 #include "base/format.h"
@@ -52,25 +52,25 @@ std::vector<Correction> corrections(const std::vector<float>& before,
   return result;
 }
 
-class GridTable {
+class ParamTable {
  public:
-  GridTable(const Graph& real, const Graph& quantized, const GridFacts& facts)
+  ParamTable(const Graph& real, const Graph& quantized, const ParamFacts& facts)
       : real_(real), quantized_(quantized), facts_(facts) {}
 
-  /// A row for each scale of each grid.
+  /// A row for each scale.
   std::string rows(const TensorPair& pair) const {
     std::string text;
-    for (const TensorGrid& grid : pair.grids) text += rows(pair, grid);
+    for (const TensorParams& params : pair.params) text += rows(pair, params);
     return text;
   }
 
  private:
-  std::string rows(const TensorPair& pair, const TensorGrid& grid) const {
-    const std::vector<float> scales = to_float(*grid.scale);
+  std::string rows(const TensorPair& pair, const TensorParams& params) const {
+    const std::vector<float> scales = to_float(*params.scale);
     const std::vector<float> zeros =
-        grid.zero == nullptr ? std::vector<float>() : to_float(*grid.zero);
-    const std::vector<Correction> mends = corrections_of(pair, grid, scales.size());
-    const Shape shape = shape_of(pair, grid);
+        params.zero == nullptr ? std::vector<float>() : to_float(*params.zero);
+    const std::vector<Correction> mends = corrections_of(pair, params, scales.size());
+    const Shape shape = shape_of(pair, params);
     std::string dims;
     for (const std::int64_t dim : shape) dims += format("{} ", dim);
     std::string text;
@@ -80,47 +80,48 @@ class GridTable {
           {pair.node, pair.op_type, pair.tensor, format("{}", num_elements(shape).value_or(0)),
            dims, number(static_cast<double>(scales[i])),
            number(zero < zeros.size() ? static_cast<double>(zeros[zero]) : 0),
-           format("{}", bits_of(pair, grid)), number(mends[i].var), number(mends[i].mean)});
+           format("{}", bits_of(pair, params)), number(mends[i].var), number(mends[i].mean)});
     }
     return text;
   }
 
-  std::vector<Correction> corrections_of(const TensorPair& pair, const TensorGrid& grid,
+  std::vector<Correction> corrections_of(const TensorPair& pair, const TensorParams& params,
                                          std::size_t count) const {
     const Tensor* before = real_.constant(real_.find(pair.float_name));
-    const Tensor* integers = quantized_.constant(grid.integers);
+    const Tensor* integers = quantized_.constant(params.integers);
     if (before == nullptr || integers == nullptr) return std::vector<Correction>(count);
     const Shape& shape = before->shape();
     const bool turned = shape != integers->shape();
     if (turned && before->size() != integers->size()) return std::vector<Correction>(count);
     const std::vector<float> after =
-        pair.weight.defined() ? to_float(pair.weight) : dequantized(quantized_, grid);
+        pair.weight.defined() ? to_float(pair.weight) : dequantized(quantized_, params);
     // A product holds a Gemm's weight the other way round.
-    const std::int64_t axis = turned ? 1 - grid.axis : grid.axis;
-    return corrections(to_float(*before), after, scale_places(shape, *grid.scale, axis), count);
+    const std::int64_t axis = turned ? 1 - params.axis : params.axis;
+    return corrections(to_float(*before), after, scale_places(shape, *params.scale, axis), count);
   }
 
   /// Where the file leaves dimensions open: as they were in the first round.
-  Shape shape_of(const TensorPair& pair, const TensorGrid& grid) const {
-    if (const Tensor* stored = quantized_.constant(grid.integers)) return stored->shape();
-    if (const auto known = quantized_[grid.integers].type.static_shape()) return *known;
+  Shape shape_of(const TensorPair& pair, const TensorParams& params) const {
+    if (const Tensor* stored = quantized_.constant(params.integers)) return stored->shape();
+    if (const auto known = quantized_[params.integers].type.static_shape()) return *known;
     const auto seen = facts_.shapes.find(pair.quantized_name);
     return seen == facts_.shapes.end() ? Shape() : seen->second;
   }
 
-  int bits_of(const TensorPair& pair, const TensorGrid& grid) const {
+  int bits_of(const TensorPair& pair, const TensorParams& params) const {
     constexpr int kUsual = 8;
-    const Tensor* stored = quantized_.constant(grid.integers);
-    const DType dtype = stored != nullptr ? stored->dtype() : quantized_[grid.integers].type.dtype;
+    const Tensor* stored = quantized_.constant(params.integers);
+    const DType dtype =
+        stored != nullptr ? stored->dtype() : quantized_[params.integers].type.dtype;
     const int room = dtype == DType::Undefined ? kUsual : static_cast<int>(info(dtype).bits);
     const auto known = facts_.bits.find(pair.tensor);
-    // A bias has a grid of its own, wider than that of its layer.
+    // A bias has a scale of its own, wider than that of its layer.
     return known != facts_.bits.end() && known->second <= room ? known->second : room;
   }
 
   const Graph& real_;
   const Graph& quantized_;
-  const GridFacts& facts_;
+  const ParamFacts& facts_;
 };
 
 }  // namespace
@@ -130,11 +131,11 @@ std::string debug_line(std::vector<std::string> fields) {
   return report::csv_line(fields);
 }
 
-std::string grids_table(const Graph& real, const Graph& quantized,
-                        const std::vector<TensorPair>& pairs, const GridFacts& facts) {
+std::string params_table(const Graph& real, const Graph& quantized,
+                         const std::vector<TensorPair>& pairs, const ParamFacts& facts) {
   std::string text = debug_line({"NodeName", "NodeType", "TensorName", "ElementsNum", "Dims",
                                  "Scale", "ZeroPoint", "Bits", "CorrectionVar", "CorrectionMean"});
-  const GridTable table(real, quantized, facts);
+  const ParamTable table(real, quantized, facts);
   for (const TensorPair& pair : pairs) text += table.rows(pair);
   return text;
 }

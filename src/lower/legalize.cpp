@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grids as kernels need them: inside the bounds of absorbed activations and wide enough for
+// Scales as kernels need them: inside the bounds of absorbed activations and wide enough for
 // int32 biases.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/format.h"
-#include "lower/grids.h"
 #include "lower/hard_gate.h"
+#include "lower/params.h"
 #include "quench/lower.h"
 
 namespace quench {
 namespace lower {
 
-const QuantParams& value_grid(const QuantPlan& plan, const QuantSolution& solution,
-                              const std::string& value) {
+const QuantParams& value_params(const QuantPlan& plan, const QuantSolution& solution,
+                                const std::string& value) {
   const auto own = solution.values.find(value);
   if (own != solution.values.end()) return own->second;
   const auto planned = plan.values.find(value);
@@ -25,7 +25,7 @@ const QuantParams& value_grid(const QuantPlan& plan, const QuantSolution& soluti
   fail(ErrorKind::Internal, "the plan gives value '{}' a scale, but none was found for it", value);
 }
 
-const QuantParams& weight_grid(const QuantSolution& solution, const WeightKey& weight) {
+const QuantParams& weight_params(const QuantSolution& solution, const WeightKey& weight) {
   const auto found = solution.weights.find(weight);
   if (found != solution.weights.end()) return found->second;
   fail(ErrorKind::Internal,
@@ -33,7 +33,7 @@ const QuantParams& weight_grid(const QuantSolution& solution, const WeightKey& w
        weight.second, weight.first);
 }
 
-bool has_grid(const QuantPlan& plan, const std::string& value) {
+bool has_params(const QuantPlan& plan, const std::string& value) {
   const auto found = plan.values.find(value);
   return found != plan.values.end() && found->second.kind != ValuePlan::Kind::Float;
 }
@@ -53,17 +53,17 @@ float largest_scale(float scale, std::int64_t steps, double bound) {
   return scale;
 }
 
-/// An activation is dropped only where the grid reaches no number that it would change.
-void fit(const Range& bounds, QuantParams& grid) {
-  const QuantSpec& spec = grid.spec;
-  if (spec.symmetric || grid.scale.size() != 1) return;
-  if (bounds.min == 0 && grid.zero_point[0] != spec.q_min()) {
-    const double top =
-        static_cast<double>(grid.scale[0]) * static_cast<double>(spec.q_max() - grid.zero_point[0]);
-    grid = choose_params(spec, {Range{.min = 0, .max = std::min(top, bounds.max)}});
+/// An activation is dropped only where the scale reaches no number that it would change.
+void fit(const Range& bounds, QuantParams& params) {
+  const QuantSpec& spec = params.spec;
+  if (spec.symmetric || params.scale.size() != 1) return;
+  if (bounds.min == 0 && params.zero_point[0] != spec.q_min()) {
+    const double top = static_cast<double>(params.scale[0]) *
+                       static_cast<double>(spec.q_max() - params.zero_point[0]);
+    params = choose_params(spec, {Range{.min = 0, .max = std::min(top, bounds.max)}});
   }
-  float& scale = grid.scale[0];
-  const std::int32_t zero = grid.zero_point[0];
+  float& scale = params.scale[0];
+  const std::int32_t zero = params.zero_point[0];
   scale = largest_scale(scale, spec.q_max() - zero, bounds.max);
   scale = largest_scale(scale, zero - spec.q_min(), -bounds.min);
 }
@@ -89,13 +89,13 @@ void make_room_for_bias(const Graph& graph, const Node& node, double input_scale
 }  // namespace
 }  // namespace lower
 
-std::vector<CoarserLayer> settle(const Model& model, const QuantPlan& plan,
-                                 QuantSolution& solution) {
+std::vector<CoarserLayer> legalize(const Model& model, const QuantPlan& plan,
+                                   QuantSolution& solution) {
   using namespace lower;
   const Graph& graph = model.graph;
   for (const auto& [name, value] : plan.values) {
-    const auto grid = solution.values.find(name);
-    if (value.bounds && grid != solution.values.end()) fit(*value.bounds, grid->second);
+    const auto params = solution.values.find(name);
+    if (value.bounds && params != solution.values.end()) fit(*value.bounds, params->second);
   }
   tie_hard_gates(graph, plan, solution);
   for (const auto& [name, value] : plan.values) {
@@ -107,7 +107,7 @@ std::vector<CoarserLayer> settle(const Model& model, const QuantPlan& plan,
     if (!plan.of(graph, node).quantize_bias || node.input(2) == kNoValue) continue;
     const auto weight = solution.weights.find({output_name(graph, node), 1});
     if (weight == solution.weights.end()) continue;
-    const QuantParams& input = value_grid(plan, solution, graph[node.inputs[0]].name);
+    const QuantParams& input = value_params(plan, solution, graph[node.inputs[0]].name);
     make_room_for_bias(graph, node, static_cast<double>(input.scale[0]), weight->second);
   }
   return avoid_saturation(model, plan, solution);
