@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products that are quantised as they come: what ONNX defines, whoever finds the range and
-// whatever is joined behind the product.
+// Products that are quantised as they come: what ONNX defines, whatever is joined behind the
+// product.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -261,25 +261,5 @@ TEST(FusePatterns, Attention) {
   }
 }
 
-/// Through moves, and once for two readers; sums of two values have no kernel that tells.
-TEST(ShareRanges, TellsWhatANormFound) {
-  Builder b;
-  b.input("x", dims({4, 8})).numbers("g", {8}, std::vector<float>(8, 1));
-  b.constant("flat", Tensor::of<std::int64_t>({1}, {-1}));
-  b.node("LayerNormalization", {"x", "g"}, {"n"});
-  b.node("Reshape", {"n", "flat"}, {"m"});
-  b.node("DynamicQuantizeLinear", {"m"}, {"a", "as", "az"});
-  b.node("DynamicQuantizeLinear", {"n"}, {"b", "bs", "bz"});
-  b.node("Add", {"n", "x"}, {"s"});
-  b.node("DynamicQuantizeLinear", {"s"}, {"c", "cs", "cz"});
-  b.type("n", dims({4, 8})).output("a").output("b").output("c");
-  b.run({"share_ranges"});
-  EXPECT_EQ(b.text(),
-            "quench.exec.LayerNormalization(x,g)->n,_,_,n_range Reshape(n,flat)->m "
-            "quench.exec.DynamicQuantizeLinear(m,n_range)->a,as,az "
-            "quench.exec.DynamicQuantizeLinear(n,n_range)->b,bs,bz Add(n,x)->s "
-            "DynamicQuantizeLinear(s)->c,cs,cz");
-}
-
 }  // namespace
 }  // namespace quench::testing

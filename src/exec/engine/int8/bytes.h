@@ -8,7 +8,6 @@
 
 #include "exec/engine/int8/grid.h"
 #include "exec/engine/int8/loops.h"
-#include "exec/engine/kernels/extent.h"
 #include "exec/engine/team.h"
 
 namespace quench::exec {
@@ -84,14 +83,7 @@ struct DynamicBytes {
   at::Tensor bytes;
   ByteGrid grid;
 };
-/// `range` is its least and greatest number, zero among them, where they are known.
-DynamicBytes dynamic_quantize(const at::Tensor& x, const at::Tensor& range = {});
-/// Adds what a dense tensor of floats holds.
-void add_extent(const at::Tensor& dense, RealRange& range);
-/// A tensor of the two, as `dynamic_quantize` takes it.
-at::Tensor range_tensor(const RealRange& range);
-/// The first output, and its range as another one where somebody wants that.
-void set_with_range(Call& call, std::size_t output, at::Tensor real);
+DynamicBytes dynamic_quantize(const at::Tensor& x);
 /// A tensor of one number, without the way through libtorch's dispatcher.
 template <typename T>
 at::Tensor one_number(T value, at::ScalarType type) {

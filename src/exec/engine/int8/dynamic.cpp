@@ -2,6 +2,7 @@
 // Products whose first factor gets its scale and zero point while the model runs.
 #include <cmath>
 #include <limits>
+#include <mutex>
 
 #include "exec/engine/int8/bytes.h"
 #include "exec/engine/int8/layers.h"
@@ -29,7 +30,6 @@ struct RealTail {
 struct Behind {
   at::Tensor factors;   ///< of the rows: the result's shape but for the last dimension, one
   at::Tensor residual;  ///< added after that
-  RealRange* range = nullptr;
 };
 
 /// Rows of bytes times constant bytes.
@@ -66,11 +66,7 @@ class DynamicLinear {
     at::Tensor dst = at::empty(shape, at::TensorOptions(tail_ ? at::kFloat : at::kInt));
     if (dst.numel() == 0) return dst;
     if (columns_) {
-      if (!fits(dst, behind)) {
-        dst = followed((*this)(given, scale, zero), behind);
-        if (behind.range != nullptr) add_extent(dst, *behind.range);
-        return dst;
-      }
+      if (!fits(dst, behind)) return followed((*this)(given, scale, zero), behind);
       multiply_tiles(src, dst, behind, {.scale = scale, .zero = zero, .type = src.scalar_type()});
       return dst;
     }
@@ -151,8 +147,7 @@ class DynamicLinear {
                    .start = start_.data(),
                    .residual = residual.defined() ? residual.data_ptr() : nullptr,
                    .dst = dst.data_ptr(),
-                   .factors = factors.defined() ? factors.data_ptr<float>() : nullptr,
-                   .range = behind.range});
+                   .factors = factors.defined() ? factors.data_ptr<float>() : nullptr});
   }
 
   bool own_gelu() const { return tail_ && tail_->fusion.activation == "gelu"; }
@@ -297,7 +292,7 @@ Kernel exact_to_float(const OpContext& context) {
       real = real * call.in(DynamicNode::kFactors).to(at::kDouble);
     if (call.has(DynamicNode::kResidual))
       real = real + call.in(DynamicNode::kResidual).to(at::kDouble);
-    set_with_range(call, 1, apply(fusion, real, {}).to(at::kFloat));
+    call.set(0, apply(fusion, real, {}).to(at::kFloat));
   };
 }
 
@@ -314,17 +309,10 @@ Kernel make_to_float(const OpContext& context) {
         fail(ErrorKind::Unsupported, "the first factor has {} scales; one is supported",
              call.in(DynamicNode::kAScale).numel());
       }
-      RealRange range;
-      const bool finds = call.wants(1) && linear->has_tiles();
-      at::Tensor real =
-          (*linear)(call.in(DynamicNode::kA), real_number(call.in(DynamicNode::kAScale)),
-                    zero_point(call.in(DynamicNode::kAZero)),
-                    {.factors = call.in(DynamicNode::kFactors),
-                     .residual = call.in(DynamicNode::kResidual),
-                     .range = finds ? &range : nullptr});
-      if (!finds) return set_with_range(call, 1, std::move(real));
-      call.set(0, std::move(real));
-      call.set(1, range_tensor(range));
+      call.set(0, (*linear)(call.in(DynamicNode::kA), real_number(call.in(DynamicNode::kAScale)),
+                            zero_point(call.in(DynamicNode::kAZero)),
+                            {.factors = call.in(DynamicNode::kFactors),
+                             .residual = call.in(DynamicNode::kResidual)}));
     };
     kernel.shares = linear->has_tiles();
     return kernel;
@@ -350,48 +338,26 @@ Kernel make_dynamic_product(const OpContext& context) {
 
 }  // namespace
 
-void add_extent(const at::Tensor& dense, RealRange& range) {
-  const float* data = dense.data_ptr<float>();
-  share(0, dense.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
+DynamicBytes dynamic_quantize(const at::Tensor& given) {
+  const at::Tensor x = dense(given.to(at::kFloat));
+  // Zero is part of the range.
+  float low = 0;
+  float high = 0;
+  std::mutex mutex;
+  const float* data = x.data_ptr<float>();
+  share(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
     const auto part = extent_loop(data + begin, end - begin);
-    range.add(part.first, part.second);
+    const std::lock_guard lock(mutex);
+    low = std::min(low, part.first);
+    high = std::max(high, part.second);
   });
-}
-
-void set_with_range(Call& call, std::size_t output, at::Tensor real) {
-  if (call.wants(output)) {
-    RealRange range;
-    add_extent(real.contiguous(), range);
-    call.set(output, range_tensor(range));
-  }
-  call.set(0, std::move(real));
-}
-
-at::Tensor range_tensor(const RealRange& range) {
-  at::Tensor result = new_tensor({2}, at::kFloat, at::MemoryFormat::Contiguous);
-  result.data_ptr<float>()[0] = range.low();
-  result.data_ptr<float>()[1] = range.high();
-  return result;
-}
-
-DynamicBytes dynamic_quantize(const at::Tensor& given, const at::Tensor& known) {
-  const at::Tensor x = given.to(at::kFloat);
-  const at::Tensor dense = x.is_non_overlapping_and_dense() ? x : x.contiguous();
-  RealRange range;
-  if (known.defined()) {
-    range.add(known.data_ptr<float>()[0], known.data_ptr<float>()[1]);
-  } else {
-    add_extent(dense, range);
-  }
-  const float low = range.low();
-  const float high = range.high();
   DynamicBytes result;
   result.grid.scale = (high - low) / 255.0F;
   // All zeros: any scale will do, but none may be divided by.
   if (!(result.grid.scale > 0)) result.grid.scale = 1.0F;
   const float zero = std::nearbyint(std::clamp(-low / result.grid.scale, 0.0F, 255.0F));
   result.grid.zero = static_cast<std::int32_t>(zero);
-  result.bytes = quantize_floats(dense, result.grid);
+  result.bytes = quantize_floats(x, result.grid);
   return result;
 }
 

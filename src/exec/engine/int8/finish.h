@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "exec/engine/int8/loops.h"
-#include "exec/engine/kernels/extent.h"
 
 namespace quench::exec {
 
@@ -89,9 +88,7 @@ struct FinishedTile {
   std::int64_t stride = 0;         ///< elements from row to row of result and residual
   const void* residual = nullptr;  ///< the first row's, bytes or floats; null where there is none
   void* dst = nullptr;             ///< the first row's first column
-  const float* factors =
-      nullptr;               ///< of real numbers, one for each row, before the residual; or null
-  Extent* extent = nullptr;  ///< grows to hold the real numbers that are stored; or null
+  const float* factors = nullptr;  ///< of floats, one for each row, before the residual; or null
 };
 
 /// For processors where `can_sum_tiles`.

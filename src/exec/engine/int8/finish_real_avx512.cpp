@@ -114,10 +114,6 @@ QUENCH_AVX512 inline __m512 bounded(__m512 x, const Finish& finish) {
 template <Curve kCurve>
 QUENCH_AVX512 void to_real(const Finish& finish, const FinishedTile& tile) {
   const GeluTable table = registers(half_erf());
-  Extent extent;
-  if (tile.extent != nullptr) extent = *tile.extent;
-  __m512 low = _mm512_load_ps(extent.low.data());
-  __m512 high = _mm512_load_ps(extent.high.data());
   for (std::int64_t n = 0; n < tile.width; ++n) {
     const std::int64_t at = kLanes * n;
     const std::int64_t left = tile.columns - at;
@@ -136,14 +132,8 @@ QUENCH_AVX512 void to_real(const Finish& finish, const FinishedTile& tile) {
       if constexpr (kCurve == Curve::Bounds) x = bounded(x, finish);
       if constexpr (kCurve == Curve::Gelu) x = gelu(x, table);
       write_floats(dst, x, left);
-      // Columns that are not there are zeros, and the second operand wins against a NaN.
-      low = _mm512_min_ps(x, low);
-      high = _mm512_max_ps(x, high);
     }
   }
-  if (tile.extent == nullptr) return;
-  _mm512_store_ps(tile.extent->low.data(), low);
-  _mm512_store_ps(tile.extent->high.data(), high);
 }
 
 }  // namespace

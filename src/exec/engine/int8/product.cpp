@@ -96,7 +96,6 @@ class Worker {
     if (pieces.size() < needed) pieces.resize(needed);
     if (scratch.size() < bytes) scratch.resize(bytes);
     const std::int64_t stop = share.first_row + share.rows;
-    Extent extent;
     for (std::int64_t first = share.first_row; first < stop; first += block) {
       const std::int64_t count = std::min(block, stop - first);
       rows_.pieces(first, count, pieces.data(), scratch.data());
@@ -105,10 +104,9 @@ class Worker {
       const bool spills = columns_.columns() >= kTileColumns &&
                           share.last_panel - share.first_panel == columns_.panels().size();
       for (std::size_t i = share.last_panel; i-- > share.first_panel;) {
-        multiply(columns_.panels()[i], pieces.data(), {first, count, spills, &extent});
+        multiply(columns_.panels()[i], pieces.data(), {first, count, spills});
       }
     }
-    if (rows_.range != nullptr) rows_.range->add(extent);
   }
 
  private:
@@ -123,7 +121,6 @@ class Worker {
   struct Block {
     std::int64_t first, count;
     bool spills;  ///< rows may be stored beyond their end, but for the last
-    Extent* extent;
   };
 
   void multiply(const PackedColumns::Panel& panel, const std::uint8_t* const* pieces,
@@ -144,11 +141,7 @@ class Worker {
     const auto next = [&](std::int64_t several, int height, bool spills) {
       if (several == 0) return;
       multiply(tile, panel,
-               {.first = block.first + done,
-                .tiles = several,
-                .rows = height,
-                .spills = spills,
-                .extent = block.extent});
+               {.first = block.first + done, .tiles = several, .rows = height, .spills = spills});
       done += several * height;
       tile.pieces += several * height;
     };
@@ -162,7 +155,6 @@ class Worker {
     std::int64_t tiles;
     int rows;  ///< of each
     bool spills;
-    Extent* extent;
   };
 
   void multiply(Tile& tile, const PackedColumns::Panel& panel, Tiles tiles) const {
@@ -189,8 +181,7 @@ class Worker {
                           .rows = tiles.rows,
                           .column = column,
                           .columns = left,
-                          .stride = stride,
-                          .extent = rows_.range != nullptr ? tiles.extent : nullptr};
+                          .stride = stride};
     const std::uint8_t* const* pieces = tile.pieces;
     for (std::int64_t i = 0; i < tiles.tiles; ++i) {
       const std::int64_t first = tiles.first + i * tiles.rows;

@@ -59,7 +59,6 @@ struct ProductRows {
   const void* residual = nullptr;
   void* dst = nullptr;
   const float* factors = nullptr;  ///< of real results, one for each row; or null
-  RealRange* range = nullptr;      ///< of real results; or null
 };
 
 /// Multiplies; results lie row by row.

@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-#include "exec/engine/kernels/extent.h"
-
 namespace quench::exec {
 
 struct HeadShape {
@@ -30,8 +28,7 @@ struct HeadQueries {
   float scale = 1;                      ///< of the scores
   const float* const* masks = nullptr;  ///< one for each query, added to its scores; or null
   float* dst = nullptr;
-  std::int64_t stride = 0;   ///< of `dst`
-  Extent* extent = nullptr;  ///< grows to hold the results; or null
+  std::int64_t stride = 0;  ///< of `dst`
 };
 
 /// Queries whose scores are in the cache at the same time.

@@ -55,7 +55,6 @@ struct FloatTile {
   float* dst = nullptr;
   std::int64_t stride = 0;
   std::int64_t columns = 0;  ///< that are stored
-  Extent* extent = nullptr;  ///< of what is stored; or null
 };
 
 template <int kWidth, int kRows>
@@ -89,20 +88,6 @@ QUENCH_AVX512 void multiply(const FloatTile& tile) {
       write(tile.dst + i * tile.stride + n * kLanes, sums[i][n], tile.columns - n * kLanes);
     }
   }
-  if (tile.extent == nullptr) return;
-  // Columns that are not there are zeros, and the second operand wins against a NaN.
-  __m512 low = _mm512_load_ps(tile.extent->low.data());
-  __m512 high = _mm512_load_ps(tile.extent->high.data());
-  QUENCH_UNROLL
-  for (int i = 0; i < kRows; ++i) {
-    QUENCH_UNROLL
-    for (int n = 0; n < kWidth; ++n) {
-      low = _mm512_min_ps(sums[i][n], low);
-      high = _mm512_max_ps(sums[i][n], high);
-    }
-  }
-  _mm512_store_ps(tile.extent->low.data(), low);
-  _mm512_store_ps(tile.extent->high.data(), high);
 }
 
 using TileFunction = void (*)(const FloatTile&);
@@ -277,8 +262,7 @@ void attend(const HeadShape& shape, const HeadQueries& queries, float* space) {
                 .factors = factors,
                 .dst = queries.dst,
                 .stride = queries.stride,
-                .columns = shape.width,
-                .extent = queries.extent},
+                .columns = shape.width},
                queries.count);
 }
 

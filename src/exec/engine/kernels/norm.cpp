@@ -79,7 +79,7 @@ Kernel make_group_norm(const OpContext& context) {
 
 /// Rows by our own loops.
 at::Tensor norm_rows(const at::Tensor& given, const at::Tensor& scale, const at::Tensor& bias,
-                     float epsilon, RealRange* range) {
+                     float epsilon) {
   const at::Tensor x = given.contiguous();
   at::Tensor dst = at::empty_like(x);
   if (x.numel() == 0) return dst;
@@ -94,11 +94,9 @@ at::Tensor norm_rows(const at::Tensor& given, const at::Tensor& scale, const at:
   constexpr std::int64_t kGrain = 1 << 14;
   share(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
         [&](std::int64_t begin, std::int64_t end) {
-          Extent extent;
           for (std::int64_t row = begin; row < end; ++row) {
-            layer_norm_loop(src + row * columns, norm, to + row * columns, columns, extent);
+            layer_norm_loop(src + row * columns, norm, to + row * columns, columns);
           }
-          if (range != nullptr) range->add(extent);
         });
   return dst;
 }
@@ -121,21 +119,17 @@ Kernel make_layer_norm(const OpContext& context) {
     const at::Tensor& x = call.in(0);
     const auto first = static_cast<std::size_t>(wrap_axis(axis, x.dim()));
     if (fast && are_rows(call, first)) {
-      RealRange range;
-      const bool wanted = call.wants(3);
-      call.set(0, norm_rows(x, call.in(1), call.in(2), epsilon, wanted ? &range : nullptr));
-      if (wanted) call.set(3, range_tensor(range));
-      return;
+      return call.set(0, norm_rows(x, call.in(1), call.in(2), epsilon));
     }
     const at::IntArrayRef shape = x.sizes().slice(first);
     // Scale and bias may be smaller and broadcast: libtorch wants them whole.
     const at::Tensor scale = call.in(1).expand(shape);
     const at::Tensor bias = call.has(2) ? call.in(2).expand(shape) : at::Tensor();
     if (!call.wants(1) && !call.wants(2)) {
-      return set_with_range(call, 3, at::layer_norm(x, shape, scale, bias, epsilon));
+      return call.set(0, at::layer_norm(x, shape, scale, bias, epsilon));
     }
     auto [y, mean, deviation] = at::native_layer_norm(x, shape, scale, bias, epsilon);
-    set_with_range(call, 3, std::move(y));
+    call.set(0, std::move(y));
     call.set(1, std::move(mean));
     call.set(2, std::move(deviation));
   };

@@ -74,10 +74,9 @@ Kernel make_dequantize(const OpContext& context) {
   };
 }
 
-/// Inside the engine the second input may be the range that another kernel has found.
 Kernel make_dynamic_quantize(const OpContext&) {
   return sharing([](Call& call) {
-    const DynamicBytes x = dynamic_quantize(call.in(0), call.in(1));
+    const DynamicBytes x = dynamic_quantize(call.in(0));
     call.set(0, x.bytes);
     call.set(1, one_number(x.grid.scale, at::kFloat));
     call.set(2, one_number(static_cast<std::uint8_t>(x.grid.zero), at::kByte));

@@ -160,16 +160,6 @@ QUENCH_MULTIVERSION(void, divide, (const float* src, float by, float* dst, std::
   for (std::int64_t i = 0; i < columns; ++i) dst[i] = src[i] / by;
 }
 
-QUENCH_MULTIVERSION(void, add_row, (const float* src, std::int64_t columns, Extent& extent),
-                    (src, columns, extent)) {
-  for (std::int64_t i = 0; i < columns; ++i) {
-    float& low = extent.low[static_cast<std::size_t>(i) % Extent::kLanes];
-    float& high = extent.high[static_cast<std::size_t>(i) % Extent::kLanes];
-    low = src[i] < low ? src[i] : low;
-    high = src[i] > high ? src[i] : high;
-  }
-}
-
 }  // namespace
 
 QUENCH_MULTIVERSION(void, gelu_loop, (float* data, std::int64_t size), (data, size)) {
@@ -230,14 +220,11 @@ void lp_norm_loop(const float* src, bool second, float* dst, std::int64_t column
   divide(src, length == 0.0F ? 1.0F : length, dst, columns);
 }
 
-void layer_norm_loop(const float* src, const RowNorm& norm, float* dst, std::int64_t columns,
-                     Extent& extent) {
-  if (layer_norm_avx512(src, norm, dst, columns, extent)) return;
+void layer_norm_loop(const float* src, const RowNorm& norm, float* dst, std::int64_t columns) {
   const auto count = static_cast<float>(columns);
   const float mean = sum_row(src, columns) / count;
   const float variance = sum_squares(src, mean, columns) / count;
   normalize(src, norm, mean, 1.0F / std::sqrt(variance + norm.epsilon), dst, columns);
-  add_row(dst, columns, extent);
 }
 
 }  // namespace quench::exec

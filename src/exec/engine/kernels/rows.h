@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-#include "exec/engine/kernels/extent.h"
-
 namespace quench::exec {
 
 /// x * (1 + erf(x / sqrt(2))) / 2, in place.
@@ -22,13 +20,8 @@ struct RowNorm {
   const float* bias = nullptr;
   float epsilon = 0;
 };
-/// dst = (src - mean) / sqrt(variance + epsilon) * scale + bias of one row; `extent` grows to hold
-/// it.
-void layer_norm_loop(const float* src, const RowNorm& norm, float* dst, std::int64_t columns,
-                     Extent& extent);
-/// The same for AVX-512; false where the processor has none.
-bool layer_norm_avx512(const float* src, const RowNorm& norm, float* dst, std::int64_t columns,
-                       Extent& extent);
+/// dst = (src - mean) / sqrt(variance + epsilon) * scale + bias of one row.
+void layer_norm_loop(const float* src, const RowNorm& norm, float* dst, std::int64_t columns);
 /// dst = src / |src|, the length of the first (sum of sizes) or second (Euclid) kind; zeros stay.
 void lp_norm_loop(const float* src, bool second, float* dst, std::int64_t columns);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention as fusion finds it: product, softmax and product of heads that lie side by side.
-#include "exec/engine/int8/bytes.h"
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/kernels/heads.h"
 #include "exec/engine/kernels/softmax.h"
@@ -67,7 +66,7 @@ class Work {
         dst_(at::empty({queries_.tensor.size(0), rows_, heads_, shape_.width}, at::kFloat)) {}
 
   /// Results lie as the next Transpose wants them: [B, S, H, E].
-  at::Tensor run(RealRange* range) {
+  at::Tensor run() {
     const std::int64_t blocks = (rows_ + kQueries - 1) / kQueries;
     constexpr std::int64_t kWorth = 1 << 18;  // multiplications for each thread
     const std::int64_t effort =
@@ -77,16 +76,14 @@ class Work {
             thread_local std::vector<float> space;
             const auto needed = static_cast<std::size_t>(shape_.space());
             if (space.size() < needed) space.resize(needed);
-            Extent extent;
             for (std::int64_t i = begin; i < end; ++i) {
               const std::int64_t head = i / blocks;
               if (i == begin || i % blocks == 0) {
                 pack_head(shape_, keys_[head], values_[head], space.data());
               }
               if (i + blocks < end) fetch(head + 1, i % blocks * kQueries);
-              ask(head, i % blocks * kQueries, space.data(), range != nullptr ? &extent : nullptr);
+              ask(head, i % blocks * kQueries, space.data());
             }
-            if (range != nullptr) range->add(extent);
           });
     return dst_.transpose(1, 2);
   }
@@ -105,7 +102,7 @@ class Work {
     }
   }
 
-  void ask(std::int64_t head, std::int64_t first, float* space, Extent* extent) const {
+  void ask(std::int64_t head, std::int64_t first, float* space) const {
     FloatRows rows = queries_[head];
     rows.data += first * rows.stride;
     const float* masks[kQueries];
@@ -118,8 +115,7 @@ class Work {
             .scale = scale_,
             .masks = masked_ ? masks : nullptr,
             .dst = dst_.data_ptr<float>() + row * shape_.width,
-            .stride = heads_ * shape_.width,
-            .extent = extent},
+            .stride = heads_ * shape_.width},
            space);
   }
 
@@ -137,21 +133,15 @@ Kernel make_scaled_attention(const OpContext& context) {
   const float scale = context.node.get_float("scale", 1.0F);
   const auto multiply = make_batched_product();
   Kernel kernel = [=](Call& call) {
-    if (fits(call)) {
-      RealRange range;
-      call.set(0, Work(call, scale).run(call.wants(1) ? &range : nullptr));
-      if (call.wants(1)) call.set(1, range_tensor(range));
-      return;
-    }
+    if (fits(call)) return call.set(0, Work(call, scale).run());
     // oneDNN has cut its work for more threads than it is given inside a team.
     const auto product = [&](const at::Tensor& a, const at::Tensor& b) {
       return in_team() ? at::matmul(a, b) : multiply(a, b);
     };
     const at::Tensor scores =
         product(call.in(AttentionNode::kQueries), call.in(AttentionNode::kKeys));
-    set_with_range(call, 1,
-                   product(scaled_softmax(scores, scale, call.in(AttentionNode::kMask)),
-                           call.in(AttentionNode::kValues)));
+    call.set(0, product(scaled_softmax(scores, scale, call.in(AttentionNode::kMask)),
+                        call.in(AttentionNode::kValues)));
   };
   kernel.shares = can_attend();
   return kernel;
