@@ -12,42 +12,42 @@ namespace {
 /// Readers take eight bytes at a time.
 constexpr std::size_t kSlack = 8;
 
-struct Grid {
+struct Affine {
   float scale;
   float shift;  ///< smallest integer less zero point: what a stored zero stands for
 };
 
-void expand_bytes(const std::uint8_t* src, std::int64_t count, Grid grid, float* dst) {
+void expand_bytes(const std::uint8_t* src, std::int64_t count, Affine affine, float* dst) {
   for (std::int64_t i = 0; i < count; ++i) {
-    dst[i] = (static_cast<float>(src[i]) + grid.shift) * grid.scale;
+    dst[i] = (static_cast<float>(src[i]) + affine.shift) * affine.scale;
   }
 }
 
 /// Fields of `bits` bits that begin at bit `at`.
 void expand_bits(const std::uint8_t* src, std::uint64_t at, int bits, std::span<float> dst,
-                 Grid grid) {
+                 Affine affine) {
   const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
   for (float& each : dst) {
     std::uint64_t word = 0;
     std::memcpy(&word, src + at / 8, sizeof(word));
-    each = (static_cast<float>((word >> (at % 8)) & mask) + grid.shift) * grid.scale;
+    each = (static_cast<float>((word >> (at % 8)) & mask) + affine.shift) * affine.scale;
     at += static_cast<std::uint64_t>(bits);
   }
 }
 
 }  // namespace
 
-PackedRows::PackedRows(std::span<const std::int8_t> integers, std::int64_t rows, RowGrids grids)
+PackedRows::PackedRows(std::span<const std::int8_t> integers, std::int64_t rows, RowParams params)
     : rows_(rows),
       columns_(std::ssize(integers) / std::max<std::int64_t>(rows, 1)),
-      grids_(std::move(grids)) {
+      params_(std::move(params)) {
   pack(integers);
 }
 
-PackedRows::PackedRows(std::span<const std::int16_t> integers, std::int64_t rows, RowGrids grids)
+PackedRows::PackedRows(std::span<const std::int16_t> integers, std::int64_t rows, RowParams params)
     : rows_(rows),
       columns_(std::ssize(integers) / std::max<std::int64_t>(rows, 1)),
-      grids_(std::move(grids)) {
+      params_(std::move(params)) {
   pack(integers);
 }
 
@@ -78,24 +78,24 @@ void PackedRows::pack(std::span<const T> integers) {
 }
 
 std::size_t PackedRows::size() const noexcept {
-  return data_.capacity() + grids_.scales.capacity() * sizeof(float) +
-         grids_.zero_points.capacity() * sizeof(std::int32_t);
+  return data_.capacity() + params_.scales.capacity() * sizeof(float) +
+         params_.zero_points.capacity() * sizeof(std::int32_t);
 }
 
 void PackedRows::expand(std::int64_t row, float* dst) const {
   const std::uint8_t* src = data_.data() + row_bytes_ * static_cast<std::size_t>(row);
-  const std::int64_t groups = (columns_ + grids_.group - 1) / grids_.group;
+  const std::int64_t groups = (columns_ + params_.group - 1) / params_.group;
   for (std::int64_t g = 0; g < groups; ++g) {
     const auto index = static_cast<std::size_t>(row * groups + g);
-    const std::int32_t zero = grids_.zero_points.empty() ? 0 : grids_.zero_points[index];
-    const Grid grid{grids_.scales[index], static_cast<float>(base_ - zero)};
-    const std::int64_t begin = g * grids_.group;
-    const std::int64_t count = std::min(grids_.group, columns_ - begin);
+    const std::int32_t zero = params_.zero_points.empty() ? 0 : params_.zero_points[index];
+    const Affine affine{params_.scales[index], static_cast<float>(base_ - zero)};
+    const std::int64_t begin = g * params_.group;
+    const std::int64_t count = std::min(params_.group, columns_ - begin);
     if (bits_ == 8) {
-      expand_bytes(src + begin, count, grid, dst + begin);
+      expand_bytes(src + begin, count, affine, dst + begin);
     } else {
       expand_bits(src, static_cast<std::uint64_t>(begin * bits_), bits_,
-                  {dst + begin, static_cast<std::size_t>(count)}, grid);
+                  {dst + begin, static_cast<std::size_t>(count)}, affine);
     }
   }
 }

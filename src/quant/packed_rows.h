@@ -8,8 +8,8 @@
 
 namespace quench::quant {
 
-/// The grids of a matrix: each row has one for every `group` neighbours.
-struct RowGrids {
+/// The scales of a matrix: each row has one for every `group` neighbours.
+struct RowParams {
   std::int64_t group = 0;
   std::vector<float> scales;              ///< row after row
   std::vector<std::int32_t> zero_points;  ///< likewise, or empty: zero
@@ -18,9 +18,9 @@ struct RowGrids {
 /// Rows of integers in as few bits as they need.
 class PackedRows {
  public:
-  /// `integers` holds `rows` rows; grids must fit.
-  PackedRows(std::span<const std::int8_t> integers, std::int64_t rows, RowGrids grids);
-  PackedRows(std::span<const std::int16_t> integers, std::int64_t rows, RowGrids grids);
+  /// `integers` holds `rows` rows; params must fit.
+  PackedRows(std::span<const std::int8_t> integers, std::int64_t rows, RowParams params);
+  PackedRows(std::span<const std::int16_t> integers, std::int64_t rows, RowParams params);
 
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t columns() const noexcept { return columns_; }
@@ -40,7 +40,7 @@ class PackedRows {
   int bits_ = 0;
   std::int32_t base_ = 0;  ///< the smallest integer
   std::size_t row_bytes_ = 0;
-  RowGrids grids_;
+  RowParams params_;
   std::vector<std::uint8_t> data_;
 };
 

@@ -103,7 +103,7 @@ class Text(unittest.TestCase):
         self.assertIn(":1: 'judged'", self.check("a result is judged\n", "docs/guide/a.md"))
         self.assertIn(":3: 'grid'", self.check(HEADER + "int grid_of_values = 0;\n"))
         self.assertIn(":3: 'Settled'", self.check(HEADER + "// Settled by now.\n"))
-        self.assertIn("ok", self.check(HEADER + "int grid = 0;\n", "src/exec/a.cpp"))
+        self.assertIn(":3: 'team'", self.check(HEADER + "int team = 0;\n", "src/exec/a.cpp"))
         self.assertIn("ok", self.check(HEADER + 'infer_grid_sample("Grid", gridlock);\n'))
 
 

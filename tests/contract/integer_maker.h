@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Q/DQ models with random grids, and the check that integers give what their definition gives.
+// Q/DQ models with random scales, and the check that integers give what their definition gives.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using Ints = std::vector<std::int64_t>;
 /// A Q/DQ model under construction, in float (what runs on integers) or double (what checks it).
 class Maker {
  public:
-  Maker(std::uint64_t seed, DType real) : builder_(20), random_(seed), real_(real) {}
+  Maker(std::uint64_t seed, DType real) : builder_(20), random_(seed), float_type_(real) {}
 
   std::int64_t pick(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
@@ -81,7 +81,7 @@ class Maker {
                   {out});
     return out;
   }
-  /// A value on a random grid, as real numbers again.
+  /// A value quantised with random parameters, as floats again.
   std::string rounded(const std::string& value, float scale) {
     const DType dtype = flip() ? DType::UInt8 : DType::Int8;
     const std::int64_t origin = zero(dtype);
@@ -91,11 +91,11 @@ class Maker {
                   {bytes});
     return dequantise(bytes, by, dtype, origin);
   }
-  /// Ends the graph: quantises a value onto a random grid, or the one of the last dequantised.
-  void finish(const std::string& value, float scale, bool same_grid = false) {
-    const DType dtype = same_grid ? last_dtype_ : flip() ? DType::UInt8 : DType::Int8;
-    const std::int64_t origin = same_grid ? last_zero_ : zero(dtype);
-    const float by = same_grid ? last_scale_ : scale * uniform(0.7F, 1.3F);
+  /// Ends the graph: quantises a value with random parameters, or those of the last dequantised.
+  void finish(const std::string& value, float scale, bool same_params = false) {
+    const DType dtype = same_params ? last_dtype_ : flip() ? DType::UInt8 : DType::Int8;
+    const std::int64_t origin = same_params ? last_zero_ : zero(dtype);
+    const float by = same_params ? last_scale_ : scale * uniform(0.7F, 1.3F);
     builder_.node("QuantizeLinear", {value, reals({}, {by}), integers({}, dtype, {origin})}, {"y"});
     builder_.output("y");
   }
@@ -125,7 +125,7 @@ class Maker {
   }
   std::string reals(const Shape& shape, const std::vector<float>& numbers) {
     const std::string name = fresh("r");
-    builder_.constant(name, convert(Tensor::of<float>(shape, numbers), real_));
+    builder_.constant(name, convert(Tensor::of<float>(shape, numbers), float_type_));
     return name;
   }
   const TensorMap& feeds() const { return feeds_; }
@@ -150,7 +150,7 @@ class Maker {
 
   Builder builder_;
   std::mt19937_64 random_;
-  DType real_;
+  DType float_type_;
   TensorMap feeds_;
   std::vector<float> scales_;
   std::string last_;

@@ -106,10 +106,10 @@ void expand_weights(Graph& graph, const passes::PassOptions& keep) {
     if (keep.keep.contains(graph[out].name) || !read_in_float(graph, uses, out)) continue;
     const auto weight = weight_of(graph, node);
     if (!weight) continue;
-    Tensor real = quant::dequantize_weight(*weight, threads);
+    Tensor floats = quant::dequantize_weight(*weight, threads);
     release_pages(weight->integers.bytes());
-    graph[out].type = ValueType::of(real);
-    graph[out].constant = std::move(real);
+    graph[out].type = ValueType::of(floats);
+    graph[out].constant = std::move(floats);
     dead[i] = true;
   }
   compact(graph, dead);

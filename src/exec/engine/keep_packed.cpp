@@ -16,9 +16,9 @@ struct Use {
   NodeId node = -1;
   std::size_t operand = 0;  ///< which input is not the weight
   std::size_t added = 0;    ///< which input is added to the product; 0: none
-  int rows = 0;             ///< axis of the weight along which it may be cut
+  int rows = 0;             ///< axis of the weight along which it may be tiled
   int out_axis = -1;        ///< axis of the result that this becomes
-  bool cut = true;          ///< it may be cut at all
+  bool tiles = true;        ///< it may be tiled at all
 };
 
 bool is_own(const Node& node) { return node.domain.empty() || node.domain == "ai.onnx"; }
@@ -36,7 +36,7 @@ std::optional<Use> use_of(const Graph& graph, NodeId id, ValueId weight, const S
   const auto layout = ops::weight_layout(node, 1, shape);
   if (!layout) return std::nullopt;
   if (kind == ops::WeightKind::Convolution) {
-    return Use{.node = id, .added = 2, .rows = 0, .out_axis = 1, .cut = layout->groups == 1};
+    return Use{.node = id, .added = 2, .rows = 0, .out_axis = 1, .tiles = layout->groups == 1};
   }
   if (kind != ops::WeightKind::Matrix || shape.size() != 2 || node.get_int("transA", 0) != 0) {
     return std::nullopt;
@@ -47,7 +47,7 @@ std::optional<Use> use_of(const Graph& graph, NodeId id, ValueId weight, const S
              .rows = layout->channel_axis};
 }
 
-/// Grids must run along the rows, or in blocks along the other axis of a matrix.
+/// Scales must run along the rows, or in blocks along the other axis of a matrix.
 bool fits(const quant::QuantWeight& weight, const Use& use) {
   if (weight.spec.axis < 0) return true;
   if (weight.spec.block > 0) return weight.integers.rank() == 2 && weight.spec.axis != use.rows;
@@ -100,7 +100,7 @@ void rewrite(Graph& graph, const Node& dequantize, const quant::QuantWeight& wei
   joined.set("product", std::string(name_of(kind)));
   joined.set("rows", std::int64_t{use.rows});
   joined.set("out_axis", std::int64_t{use.out_axis});
-  joined.set("cut", std::int64_t{use.cut ? 1 : 0});
+  joined.set("tiles", std::int64_t{use.tiles ? 1 : 0});
   joined.set("block", weight.spec.axis < 0 ? std::int64_t{0} : weight.spec.block);
   if (kind == ops::WeightKind::Matrix) {
     joined.set("alpha", product.get_float("alpha", 1.0F));

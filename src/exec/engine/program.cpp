@@ -10,7 +10,7 @@
 #include "exec/engine/bridge.h"
 #include "exec/engine/captures.h"
 #include "exec/engine/onednn/onednn.h"
-#include "exec/engine/team.h"
+#include "exec/engine/parallel.h"
 #include "exec/engine/types.h"
 #include "exec/fused.h"
 #include "ops/ops.h"
@@ -19,7 +19,7 @@ namespace quench::exec {
 namespace {
 
 /// libtorch shares the work of these, and of what is pointwise, only where there is much of it:
-/// small ones take the same time in a team as outside, and need not end it.
+/// small ones take the same time in the pool as outside, and need not end it.
 constexpr auto kLight = std::to_array<std::string_view>(
     {"Concat", "Expand", "Gather", "LpNormalization", "Range", "ReduceMax", "ReduceMean",
      "ReduceSum", "Shape", "Slice", "Softmax", "Split"});
@@ -334,8 +334,8 @@ void Program::watch_sizes(Step& step) {
 }
 
 void Program::run_steps(Schedule& plan) {
-  // Below that a team is not worth its parallel region.
-  constexpr std::int64_t kWorthATeam = 3;
+  // Below that the pool is not worth its parallel region.
+  constexpr std::int64_t kWorthAPool = 3;
   Clock::time_point start;
   if (plan.sizes != sizes_) {
     plan.stretches = stretches_of(plan.steps);
@@ -344,8 +344,8 @@ void Program::run_steps(Schedule& plan) {
   for (Stretch& stretch : plan.stretches) {
     const std::int64_t before = times_shared();
     const auto run = [&] { run_stretch(plan, stretch, start); };
-    if (stretch.shared >= kWorthATeam && !on_sample_) {
-      run_as_team(run);
+    if (stretch.shared >= kWorthAPool && !on_sample_) {
+      run_in_pool(run);
     } else {
       run();
     }

@@ -54,17 +54,17 @@ class Program {
     std::vector<int> out;
     std::string label;
     std::string op_type;
-    bool shares = false;      ///< may run in a team
+    bool shares = false;      ///< may run in the thread pool
     bool light = false;       ///< likewise, where its tensors are small
     bool small = false;       ///< they were in the last run
-    std::int64_t shared = 0;  ///< how often that had work for a team
+    std::int64_t shared = 0;  ///< how often that had work for the thread pool
   };
-  /// Steps of a schedule that follow each other and may run in a team.
+  /// Steps of a schedule that follow each other and may run in the thread pool.
   struct Stretch {
     std::size_t begin = 0;
     std::size_t end = 0;
-    std::int64_t shared = 0;  ///< how often the last run had work for a team
-    bool joins = false;       ///< its steps may run in a team
+    std::int64_t shared = 0;  ///< how often the last run had work for the thread pool
+    bool joins = false;       ///< its steps may run in the thread pool
   };
   /// The steps that a pair of feeds and wanted slots needs, and which slots each step frees.
   struct Schedule {

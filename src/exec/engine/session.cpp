@@ -154,7 +154,7 @@ class EngineSession final : public Session::Impl {
   }
 
  private:
-  /// The batch of a run of the whole graph that may be cut into slices; 0 otherwise.
+  /// The batch of a run of the whole graph that may be split into slices; 0 otherwise.
   std::int64_t batch_to_slice(const Feeds& feeds, const std::vector<int>& wanted) const {
     const Graph& graph = program_->graph();
     if (!sample_bytes_ || feeds.size() != inputs.size() || feeds.empty()) return 0;
@@ -181,7 +181,7 @@ class EngineSession final : public Session::Impl {
   }
 
   int threads_;
-  std::optional<SampleBytes> sample_bytes_;  ///< where a batch may be cut into slices
+  std::optional<SampleBytes> sample_bytes_;  ///< where a batch may be split into slices
   std::unique_ptr<Program> program_;
 };
 

@@ -10,7 +10,7 @@ std::int64_t slice_size(std::int64_t batch, const SampleBytes& bytes, int thread
   // Measured with 2 threads, batch 32: a fifth less time for MobileNetV2 and SqueezeNet and an
   // eighth of the memory. Single samples of ResNet-50, which is mostly weights, took 6 % longer,
   // and 8-bit networks at batch 8, which move up to 14 MB a step, 2 to 4 %.
-  constexpr double kWhole = 8 << 20;  // a thread's share of what need not be cut
+  constexpr double kWhole = 8 << 20;  // a thread's share of what need not be split
   constexpr double kSlice = 3 << 20;
   constexpr double kWeightsShare = 0.25;
   if (static_cast<double>(batch) * bytes.largest <= kWhole * threads) return batch;

@@ -12,8 +12,8 @@ namespace {
 
 /// uint16 stands between QuantizeLinear and DequantizeLinear, and nowhere else.
 bool holds(const Node& node, DType dtype) {
-  const bool grid = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
-  return scalar_type(dtype) && (dtype != DType::UInt16 || grid);
+  const bool quantises = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
+  return scalar_type(dtype) && (dtype != DType::UInt16 || quantises);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax between two products: one AttentionNode with the attribute `scale`. After the products of
-// bytes are found: what is left here is real.
+// bytes are found: what is left here is float.
 #include "exec/rewrites/rewrite.h"
 #include "passes/match.h"
 

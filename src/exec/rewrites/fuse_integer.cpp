@@ -10,9 +10,9 @@ std::optional<Quantiser> quantiser_behind(const Rewriter& rewriter, ValueId valu
   const NodeId next = rewriter.next(value);
   const Node* node = rewriter.as(next, "QuantizeLinear");
   if (node == nullptr || node->inputs[0] != value) return std::nullopt;
-  const auto grid = grid_of(rewriter, *node);
-  if (!grid || !grid->per_tensor) return std::nullopt;
-  return Quantiser{.node = next, .grid = *grid};
+  const auto params = params_of(rewriter, *node);
+  if (!params || !params->per_tensor) return std::nullopt;
+  return Quantiser{.node = next, .params = *params};
 }
 
 bool same_shape(const ValueType& a, const ValueType& b) {
@@ -35,17 +35,17 @@ Node engine_node(std::string_view op, std::string_view name, std::vector<ValueId
 
 namespace {
 
-/// Of several QuantizeLinear nodes of one value onto one grid, the first serves all.
+/// Of several QuantizeLinear nodes of one value with the same parameters, the first serves all.
 void join_equal_quantisers(Rewriter& rewriter) {
   std::unordered_map<ValueId, std::vector<NodeId>> seen;
   for (NodeId id = 0; id < rewriter.num_nodes(); ++id) {
     const Node* node = rewriter.as(id, "QuantizeLinear");
     if (node == nullptr || node->input(0) == kNoValue) continue;
-    const auto grid = grid_of(rewriter, *node);
-    if (!grid) continue;
+    const auto params = params_of(rewriter, *node);
+    if (!params) continue;
     std::vector<NodeId>& others = seen[node->inputs[0]];
     const auto twin = std::ranges::find_if(others, [&](NodeId other) {
-      return same_grid(rewriter, *grid, *grid_of(rewriter, rewriter.node(other)));
+      return same_params(rewriter, *params, *params_of(rewriter, rewriter.node(other)));
     });
     if (twin == others.end()) {
       others.push_back(id);
@@ -55,12 +55,12 @@ void join_equal_quantisers(Rewriter& rewriter) {
   }
 }
 
-/// DequantizeLinear followed by QuantizeLinear onto the same grid: nothing happens.
+/// DequantizeLinear followed by QuantizeLinear with the same parameters: nothing happens.
 bool cancel(Rewriter& rewriter, NodeId id) {
   const Node* node = rewriter.as(id, "QuantizeLinear");
   const auto from = node == nullptr ? std::nullopt : dequantised(rewriter, node->inputs[0]);
-  const auto to = from ? grid_of(rewriter, *node) : std::nullopt;
-  if (!to || !same_grid(rewriter, from->grid, *to)) return false;
+  const auto to = from ? params_of(rewriter, *node) : std::nullopt;
+  if (!to || !same_params(rewriter, from->params, *to)) return false;
   const ValueId out = rewriter.result(id);
   if (!rewriter.may_rename(out)) return false;
   rewriter.merge(out, from->value, id);
@@ -108,7 +108,7 @@ void sweep(Rewriter& rewriter) {
   }
   // From the end, so that each takes as much as it can.
   for (NodeId id = rewriter.num_nodes() - 1; id >= 0; --id) {
-    if (rewriter.alive(id)) real_table(rewriter, id);
+    if (rewriter.alive(id)) float_table(rewriter, id);
   }
   remove_unread(rewriter);
   apply(integer_residual);

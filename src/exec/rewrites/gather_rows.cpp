@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of an 8-bit table that are read and made real: Gather, Cast, Sub of the rows' zero points
+// Rows of an 8-bit table that are read and dequantised: Gather, Cast, Sub of the rows' zero points
 // and Mul by their scales become one GatherRowsNode.
 #include <optional>
 

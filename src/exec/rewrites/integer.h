@@ -5,7 +5,7 @@
 // of a layer says that the residual is the first operand of a sum behind a rounding.
 #pragma once
 
-#include "exec/rewrites/grid.h"
+#include "exec/rewrites/quant_params.h"
 
 namespace quench::exec::rewrites {
 
@@ -19,17 +19,18 @@ bool integer_arithmetic(Rewriter& rewriter, NodeId id);
 bool integer_residual(Rewriter& rewriter, NodeId id);
 /// Functions of one value: a table of 256 entries, for each QuantizeLinear `id`.
 bool integer_table(Rewriter& rewriter, NodeId id);
-/// The same for functions whose results stay real: a table of 256 floats, for each last node `id`.
-bool real_table(Rewriter& rewriter, NodeId id);
+/// The same for functions whose results stay float: a lookup table of 256 floats, for each last
+/// node `id`.
+bool float_table(Rewriter& rewriter, NodeId id);
 /// Operators that only move elements.
 bool integer_move(Rewriter& rewriter, NodeId id);
 /// Quantises before a moving operator what was quantised after it; `id` is the QuantizeLinear.
 bool quantise_before_move(Rewriter& rewriter, NodeId id);
 
-/// The QuantizeLinear, to one 8-bit grid a tensor, that alone reads `value`.
+/// The QuantizeLinear, per tensor and to 8 bits, that alone reads `value`.
 struct Quantiser {
   NodeId node = kNoNode;
-  Grid grid;
+  ParamValues params;
 };
 std::optional<Quantiser> quantiser_behind(const Rewriter& rewriter, ValueId value);
 /// Known alike in every dimension, so that adding them broadcasts nothing.

@@ -55,7 +55,7 @@ bool binary(Rewriter& rewriter, NodeId id, std::string_view op) {
   if (!a || !b) return false;
   const auto tail = tail_of(rewriter, id, true);
   if (!tail) return false;
-  const BinaryNode fused{.a = a->input(), .b = b->input(), .out = tail->quantiser.grid.input()};
+  const BinaryNode fused{.a = a->input(), .b = b->input(), .out = tail->quantiser.params.input()};
   put(rewriter, id, op, fused.inputs(), *tail);
   return true;
 }
@@ -63,14 +63,14 @@ bool binary(Rewriter& rewriter, NodeId id, std::string_view op) {
 bool concat(Rewriter& rewriter, NodeId id) {
   const auto tail = tail_of(rewriter, id, false);
   if (!tail) return false;
-  const Grid& out = tail->quantiser.grid;
+  const ParamValues& out = tail->quantiser.params;
   std::vector<ValueId> inputs = {out.scale, out.zero};
   for (const ValueId input : rewriter.node(id).inputs) {
     const auto x = dequantised_per_tensor(rewriter, input);
     if (!x) return false;
-    inputs.insert(inputs.end(), {x->value, x->grid.scale, x->grid.zero});
+    inputs.insert(inputs.end(), {x->value, x->params.scale, x->params.zero});
   }
-  // The operator's list of inputs is open: none of them may be cut off at its end.
+  // The operator's list of inputs is open: none of them may be left out at its end.
   Node node = engine_node("QLinearConcat", rewriter.node(id).name, {},
                           rewriter.node(tail->quantiser.node).outputs);
   node.inputs = std::move(inputs);
@@ -84,12 +84,12 @@ bool unary(Rewriter& rewriter, NodeId id, std::string_view op) {
   if (!x || rewriter.node(id).inputs.size() != 1) return false;
   const auto tail = tail_of(rewriter, id, false);
   if (!tail) return false;
-  const UnaryNode fused{.x = x->input(), .out = tail->quantiser.grid.input()};
+  const UnaryNode fused{.x = x->input(), .out = tail->quantiser.params.input()};
   put(rewriter, id, op, fused.inputs(), *tail);
   return true;
 }
 
-/// The mean of bytes; where nothing quantises it again, the outputs' grid is left out.
+/// The mean of bytes; where nothing quantises it again, the output's parameters are left out.
 bool global_average(Rewriter& rewriter, NodeId id) {
   constexpr std::string_view kOp = "QLinearGlobalAveragePool";
   if (unary(rewriter, id, kOp)) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers whose operands lie on 8-bit grids.
+// Layers whose operands are quantised to 8 bits.
 #include <algorithm>
 #include <cmath>
 
@@ -52,28 +52,29 @@ class LayerRule {
   /// Counts the output channels; false where the scales do not lie along them.
   bool read_weight(const Node& node, const Quantised& w) {
     const Tensor* weight = rewriter_.constant(w.value);
-    if (weight != nullptr && !is_centred(w.grid)) return false;
+    if (weight != nullptr && !is_centred(w.params)) return false;
     const bool either = ops::facts(node).weights == (ops::kInput0 | ops::kInput1);
-    if (weight == nullptr) return either && w.grid.per_tensor;
+    if (weight == nullptr) return either && w.params.per_tensor;
     const auto layout = ops::weight_layout(node, 1, weight->shape());
     if (!layout || (is_matrix(node) && weight->rank() != 2)) {
-      return either && weight->rank() > 2 && w.grid.per_tensor;
+      return either && weight->rank() > 2 && w.params.per_tensor;
     }
     const bool convolution = ops::facts(node).weight == ops::WeightKind::Convolution;
     if (!convolution && layout->groups != 1) return false;
     channels_ = layout->channels;
-    const std::int64_t given = w.grid.axis < 0 ? w.grid.axis + weight->rank() : w.grid.axis;
-    if (w.grid.per_tensor) return true;
-    return given == layout->channel_axis && rewriter_.constant(w.grid.scale)->size() == channels_;
+    const std::int64_t given = w.params.axis < 0 ? w.params.axis + weight->rank() : w.params.axis;
+    if (w.params.per_tensor) return true;
+    return given == layout->channel_axis && rewriter_.constant(w.params.scale)->size() == channels_;
   }
 
-  /// The bias stays integers where its steps are the sums' own, and becomes real numbers otherwise.
+  /// The bias stays integers where its scale is that of the sums, and becomes floats otherwise.
   bool read_bias(const Node& node, const Quantised& x, const Quantised& w) {
     const int input = ops::facts(node).bias;
     const ValueId given = input < 0 ? kNoValue : node.input(static_cast<std::size_t>(input));
     if (given == kNoValue) return true;
     if (channels_ == 0) return false;
-    if (const Tensor* real = rewriter_.constant(given)) return set_bias(to_doubles_or_none(*real));
+    if (const Tensor* floats = rewriter_.constant(given))
+      return set_bias(to_doubles_or_none(*floats));
     const Node* dequantise = rewriter_.maker_as(given, "DequantizeLinear");
     if (dequantise == nullptr) return false;
     const Tensor* steps = rewriter_.constant(dequantise->input(0));
@@ -84,7 +85,7 @@ class LayerRule {
     }
     const std::vector<double> step = to_doubles(*scale);
     if (std::ssize(step) != 1 && std::ssize(step) != channels_) return false;
-    if (steps->dtype() == DType::Int32 && are_sums_steps(step, x, w)) {
+    if (steps->dtype() == DType::Int32 && is_scale_of_sums(step, x, w)) {
       bias_ = dequantise->inputs[0];
       return true;
     }
@@ -110,10 +111,11 @@ class LayerRule {
   }
 
   /// oneDNN's weights are signed, with zero points of zero.
-  bool is_centred(const Grid& grid) const {
-    if (grid.zero == kNoValue) return grid.dtype == DType::Int8;
-    const auto wanted = std::byte{static_cast<unsigned char>(grid.dtype == DType::Int8 ? 0 : 128)};
-    return std::ranges::all_of(rewriter_.constant(grid.zero)->bytes(),
+  bool is_centred(const ParamValues& params) const {
+    if (params.zero == kNoValue) return params.dtype == DType::Int8;
+    const auto wanted =
+        std::byte{static_cast<unsigned char>(params.dtype == DType::Int8 ? 0 : 128)};
+    return std::ranges::all_of(rewriter_.constant(params.zero)->bytes(),
                                [=](std::byte each) { return each == wanted; });
   }
 
@@ -124,11 +126,11 @@ class LayerRule {
            std::ranges::all_of(zero->bytes(), [](std::byte each) { return each == std::byte{0}; });
   }
 
-  bool are_sums_steps(const std::vector<double>& step, const Quantised& x,
-                      const Quantised& w) const {
+  bool is_scale_of_sums(const std::vector<double>& step, const Quantised& x,
+                        const Quantised& w) const {
     constexpr double kRounding = 1e-6;
-    const double source = scale_of(rewriter_, x.grid);
-    const std::vector<double> weight = to_doubles(*rewriter_.constant(w.grid.scale));
+    const double source = scale_of(rewriter_, x.params);
+    const std::vector<double> weight = to_doubles(*rewriter_.constant(w.params.scale));
     for (std::size_t i = 0; i < static_cast<std::size_t>(channels_); ++i) {
       const double wanted = source * weight[weight.size() == 1 ? 0 : i];
       const double got = step[step.size() == 1 ? 0 : i];
@@ -191,7 +193,7 @@ class LayerRule {
     if (quantiser) advance(quantiser->node);
     const LayerNode inputs{.x = x.input(),
                            .w = w.input(),
-                           .out = quantiser ? quantiser->grid.input() : ByteInput{},
+                           .out = quantiser ? quantiser->params.input() : ByteInput{},
                            .bias = bias(),
                            .residual = residual_.input()};
     const Node& first = rewriter_.node(first_);

@@ -37,10 +37,10 @@ ValueType with_dtype(ValueType type, DType dtype) {
   return type;
 }
 
-/// DequantizeLinear, move, QuantizeLinear onto the same grid: move the integers.
+/// DequantizeLinear, move, QuantizeLinear with the same parameters: move the integers.
 bool move_between(Rewriter& rewriter, NodeId id, const Quantised& x) {
   const auto quantiser = quantiser_behind(rewriter, rewriter.result(id));
-  if (!quantiser || !same_grid(rewriter, x.grid, quantiser->grid)) return false;
+  if (!quantiser || !same_params(rewriter, x.params, quantiser->params)) return false;
   Node moved = rewriter.node(id);
   moved.inputs[0] = x.value;
   moved.outputs = {rewriter.result(quantiser->node)};
@@ -59,8 +59,8 @@ bool move_first(Rewriter& rewriter, NodeId id, const Quantised& x) {
   Node moved = rewriter.node(id);
   Node dequantise = rewriter.node(before);
   const ValueId out = rewriter.result(id);
-  const ValueId integers = rewriter.add_value(rewriter.graph()[out].name,
-                                              with_dtype(rewriter.graph()[out].type, x.grid.dtype));
+  const ValueId integers = rewriter.add_value(
+      rewriter.graph()[out].name, with_dtype(rewriter.graph()[out].type, x.params.dtype));
   moved.inputs[0] = x.value;
   moved.outputs = {integers};
   dequantise.inputs[0] = integers;
@@ -81,8 +81,8 @@ bool integer_move(Rewriter& rewriter, NodeId id) {
 
 bool quantise_before_move(Rewriter& rewriter, NodeId id) {
   const Node* node = rewriter.as(id, "QuantizeLinear");
-  const auto grid = node == nullptr ? std::nullopt : grid_of(rewriter, *node);
-  if (!grid || !grid->per_tensor || rewriter.next(node->inputs[0]) != id) return false;
+  const auto params = node == nullptr ? std::nullopt : params_of(rewriter, *node);
+  if (!params || !params->per_tensor || rewriter.next(node->inputs[0]) != id) return false;
   const NodeId mover = rewriter.maker(node->inputs[0]);
   if (mover == kNoNode || !moves(rewriter, rewriter.node(mover))) return false;
   const ValueId source = rewriter.node(mover).inputs[0];
@@ -94,7 +94,7 @@ bool quantise_before_move(Rewriter& rewriter, NodeId id) {
   Node quantise = *node;
   const ValueType& type = rewriter.graph()[source].type;
   const ValueId integers =
-      rewriter.add_value(rewriter.graph()[source].name, with_dtype(type, grid->dtype));
+      rewriter.add_value(rewriter.graph()[source].name, with_dtype(type, params->dtype));
   quantise.inputs[0] = source;
   quantise.outputs = {integers};
   moved.inputs[0] = integers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one 8-bit value: 256 results, computed once. However many steps lead from one byte
 // tensor to a QuantizeLinear, on however many branches (x times the gate of x), they are one table.
-// What ends in real numbers is one too, of floats.
+// What ends in floats is one too, of floats.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -42,7 +42,7 @@ class TableRule {
       return true;
     }
     const Node* quantise = rewriter_.as(last_, "QuantizeLinear");
-    const auto to = quantise == nullptr ? std::nullopt : grid_of(rewriter_, *quantise);
+    const auto to = quantise == nullptr ? std::nullopt : params_of(rewriter_, *quantise);
     if (!to || !to->per_tensor) return false;
     Region region;
     if (!take(region, last_)) return false;
@@ -57,8 +57,8 @@ class TableRule {
     return true;
   }
 
-  /// A function whose result stays real.
-  bool run_real() {
+  /// A function whose result stays float.
+  bool run_float() {
     const Node end = rewriter_.node(last_);
     if (!is_step(end) || end.op_type == "DequantizeLinear" ||
         rewriter_.graph()[end.outputs[0]].type.dtype != DType::Float32) {
@@ -149,8 +149,8 @@ class TableRule {
     if (node.op_type != "DequantizeLinear") {
       return is_function(node) || is_binary(node);
     }
-    const auto grid = grid_of(rewriter_, node);
-    return grid && grid->per_tensor;
+    const auto params = params_of(rewriter_, node);
+    return params && params->per_tensor;
   }
 
   /// Takes the newest byte tensor into the region, with what makes it.
@@ -163,8 +163,8 @@ class TableRule {
     if (!rewriter_.alive(maker)) return false;
     const std::vector<NodeId> readers(region.nodes.begin(), region.nodes.end());
     const Node* quantise = rewriter_.as(maker, "QuantizeLinear");
-    const auto grid = quantise == nullptr ? std::nullopt : grid_of(rewriter_, *quantise);
-    const bool function = (grid && grid->per_tensor) || is_table(rewriter_.node(maker));
+    const auto params = quantise == nullptr ? std::nullopt : params_of(rewriter_, *quantise);
+    const bool function = (params && params->per_tensor) || is_table(rewriter_.node(maker));
     if (!function || !rewriter_.private_to(newest, readers)) return false;
     region.sources.erase(newest);
     return take(region, maker);
@@ -222,9 +222,9 @@ bool integer_table(Rewriter& rewriter, NodeId id) {
   return rule.run();
 }
 
-bool real_table(Rewriter& rewriter, NodeId id) {
+bool float_table(Rewriter& rewriter, NodeId id) {
   TableRule rule(rewriter, id);
-  return rule.run_real();
+  return rule.run_float();
 }
 
 }  // namespace quench::exec::rewrites

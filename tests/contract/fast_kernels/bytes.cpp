@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "contract/fast_kernels/problem.h"
-#include "exec/engine/int8/loops_avx512.h"
 
 namespace quench::fast {
 
@@ -242,30 +241,6 @@ Problem sum_rows(Random& random, Size size) {
           sum += flipped(at(src, row * shape.columns + i), flip);
         }
         return sum;
-      },
-      0);
-}
-
-Problem max_rows(Random& random, Size size) {
-  const RowShape shape = rows(random, size).shape;
-  const auto src = random.bytes(shape.rows * shape.columns);
-  const bool is_signed = random.pick(0, 1) == 1;
-  const std::uint8_t flip = is_signed ? 0x80 : 0;
-  return of_bytes(
-      shape.columns, flip,
-      [=](std::uint8_t* dst) {
-        std::vector<const std::uint8_t*> lines;
-        for (std::int64_t i = 0; i < shape.rows; ++i) {
-          lines.push_back(src.data() + i * shape.columns);
-        }
-        exec::avx512::max_rows(lines, is_signed, dst, shape.columns);
-      },
-      [=](std::int64_t i) {
-        double most = 0;
-        for (std::int64_t row = 0; row < shape.rows; ++row) {
-          most = std::max(most, flipped(at(src, row * shape.columns + i), flip));
-        }
-        return most;
       },
       0);
 }

@@ -6,7 +6,7 @@
 
 #include "contract/fast_kernels/problem.h"
 #include "exec/engine/kernels/heads.h"
-#include "exec/engine/kernels/line_product.h"
+#include "exec/engine/kernels/row_product.h"
 #include "exec/engine/kernels/rows.h"
 
 namespace quench::fast::problems {
@@ -223,13 +223,13 @@ Problem attend(Random& random, Size size) {
 }
 
 /// Pixels of a line, each reading `taps` floats that follow each other.
-Problem multiply_line(Random& random, Size size) {
+Problem multiply_row(Random& random, Size size) {
   const bool large = size == Size::Large;
   const std::int64_t taps = large ? 27 : random.pick(1, 30);
   const std::int64_t columns = large ? 32 : random.pick(1, 70);
   const std::int64_t pixels = large ? 112 : random.pick(1, 25);
   const std::int64_t step = random.pick(1, 6);
-  const std::int64_t lanes = (columns + exec::kLineLanes - 1) / exec::kLineLanes * exec::kLineLanes;
+  const std::int64_t lanes = (columns + exec::kRowLanes - 1) / exec::kRowLanes * exec::kRowLanes;
   const auto src = random.floats(pixels * step + taps, -1, 1);
   const auto weights = random.floats(taps * lanes, -1, 1);
   const auto start = random.floats(lanes, -1, 1);
@@ -237,18 +237,18 @@ Problem multiply_line(Random& random, Size size) {
   return problem<float>(
       pixels * columns,
       [=](float* dst) {
-        std::vector<exec::LineTap> list;
+        std::vector<exec::RowTap> list;
         for (std::int64_t i = 0; i < taps; ++i) list.push_back({i, weights.data() + i * lanes});
-        exec::multiply_line({.src = src.data(),
-                             .step = step,
-                             .taps = list,
-                             .start = start.data(),
-                             .least = 0,
-                             .most = most,
-                             .dst = dst,
-                             .stride = columns,
-                             .columns = columns,
-                             .pixels = pixels});
+        exec::multiply_row({.src = src.data(),
+                            .step = step,
+                            .taps = list,
+                            .start = start.data(),
+                            .least = 0,
+                            .most = most,
+                            .dst = dst,
+                            .stride = columns,
+                            .columns = columns,
+                            .pixels = pixels});
       },
       [=](std::int64_t i) {
         double sum = at(start, i % columns);

@@ -210,10 +210,10 @@ Problem finish_tile(Random& random, Size size) {
       kRounded);
 }
 
-Problem finish_real(Random& random, Size size) {
+Problem finish_floats(Random& random, Size size) {
   const Sums sums(random, size);
   Finish finish = random_finish(random, sums.width * kTileColumns);
-  finish.real = true;
+  finish.floats = true;
   finish.gelu = random.pick(0, 1) == 1;
   const bool bounded = !finish.gelu && random.pick(0, 1) == 1;
   finish.least = bounded ? 0 : -std::numeric_limits<float>::infinity();
@@ -223,7 +223,7 @@ Problem finish_real(Random& random, Size size) {
   return problem<float>(
       sums.size(),
       [=](float* dst) {
-        exec::finish_real(finish, sums.tile(adds ? residual.data() : nullptr, dst));
+        exec::finish_floats(finish, sums.tile(adds ? residual.data() : nullptr, dst));
       },
       [=](std::int64_t i) {
         const double x = sums.scaled(finish, i) + (adds ? real(residual[index(i)]) : 0);

@@ -103,7 +103,7 @@ TEST(OnTheFly, MatMulInTiles) {
   builder.expect_same();
 }
 
-TEST(OnTheFly, MatMulOfOneGrid) {
+TEST(OnTheFly, MatMulOfOneScale) {
   Builder builder({4, 33});
   const ValueId w =
       builder.weight(builder.integers(DType::Int8, {33, 17}), builder.positive({}), Tensor(), 1);
@@ -169,7 +169,7 @@ TEST(OnTheFly, TablesAreLookedUp) {
 }
 
 TEST(OnTheFly, OtherReadersStillGetFloats) {
-  // Grids across the rows, and a reader that is no product: both are dequantised at once.
+  // Scales across the rows, and a reader that is no product: both are dequantised at once.
   Builder builder({4, 33});
   const ValueId w =
       builder.weight(builder.integers(DType::Int8, {33, 17}), builder.positive({33}), Tensor(), 0);

@@ -19,12 +19,12 @@ TEST(PackedRows, EveryWidthComesBack) {
       each =
           static_cast<std::int16_t>(static_cast<int>(source() % (1U << bits)) - (1 << (bits - 1)));
     }
-    RowGrids grids{.group = 16, .scales = {}, .zero_points = {}};
+    RowParams params{.group = 16, .scales = {}, .zero_points = {}};
     for (int i = 0; i < rows * 3; ++i) {
-      grids.scales.push_back(0.5F + static_cast<float>(i));
-      grids.zero_points.push_back(i - 4);
+      params.scales.push_back(0.5F + static_cast<float>(i));
+      params.zero_points.push_back(i - 4);
     }
-    const PackedRows packed(std::span<const std::int16_t>(integers), rows, grids);
+    const PackedRows packed(std::span<const std::int16_t>(integers), rows, params);
     EXPECT_EQ(packed.columns(), columns);
     EXPECT_LE(packed.bits(), bits == 7 ? 8 : bits);
     std::vector<float> out(static_cast<std::size_t>(columns));
@@ -34,7 +34,7 @@ TEST(PackedRows, EveryWidthComesBack) {
         const auto grid = static_cast<std::size_t>(row * 3 + i / 16);
         const int integer = integers[static_cast<std::size_t>(row * columns + i)];
         const float expected =
-            static_cast<float>(integer - grids.zero_points[grid]) * grids.scales[grid];
+            static_cast<float>(integer - params.zero_points[grid]) * params.scales[grid];
         ASSERT_EQ(out[static_cast<std::size_t>(i)], expected) << bits << " bits";
       }
     }
@@ -46,8 +46,8 @@ TEST(PackedRows, MemoryIsThatOfTheBits) {
   std::vector<std::int8_t> four = integers;
   four[5] = -8;
   four[6] = 7;
-  const RowGrids grids{.group = 1024, .scales = std::vector<float>(64, 1.0F), .zero_points = {}};
-  EXPECT_LE(PackedRows(std::span<const std::int8_t>(four), 64, grids).size(), 32U * 1024 + 512);
+  const RowParams params{.group = 1024, .scales = std::vector<float>(64, 1.0F), .zero_points = {}};
+  EXPECT_LE(PackedRows(std::span<const std::int8_t>(four), 64, params).size(), 32U * 1024 + 512);
 }
 
 }  // namespace

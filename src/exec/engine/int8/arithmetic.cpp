@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, products and concatenations of bytes on different grids.
+// Sums, products and concatenations of bytes with different scales.
 #include <algorithm>
 
 #include "exec/engine/int8/bytes.h"
@@ -12,7 +12,7 @@ enum class Binary { Add, Mul };
 
 class ByteBinary {
  public:
-  ByteBinary(Binary kind, const ByteGrid& a, const ByteGrid& b, const ByteGrid& out,
+  ByteBinary(Binary kind, const ByteParams& a, const ByteParams& b, const ByteParams& out,
              const ByteStore& store)
       : kind_(kind),
         a_(byte_load(a, out.scale)),
@@ -49,8 +49,8 @@ class ByteBinary {
     at::Tensor dst = new_alike(x, type_);
     const std::int64_t pixels = x.size(2) * x.size(3);
     const std::int64_t channels = x.size(1);
-    std::vector<float> real(static_cast<std::size_t>(factors.numel()));
-    dequantize_loop(bytes_of(factors), gate.flip, gate.shift, 1.0F, real.data(), factors.numel());
+    std::vector<float> floats(static_cast<std::size_t>(factors.numel()));
+    dequantize_loop(bytes_of(factors), gate.flip, gate.shift, 1.0F, floats.data(), factors.numel());
     const auto* src = bytes_of(x);
     auto* to = mutable_bytes_of(dst);
     const std::int64_t grain = std::max<std::int64_t>(kByteGrain / channels, 1);
@@ -58,7 +58,7 @@ class ByteBinary {
       while (begin < end) {
         const std::int64_t n = begin / pixels;
         const std::int64_t stop = std::min(end, (n + 1) * pixels);
-        mul_rows_loop(src + begin * channels, load, real.data() + n * channels, store_,
+        mul_rows_loop(src + begin * channels, load, floats.data() + n * channels, store_,
                       to + begin * channels, {.rows = stop - begin, .columns = channels});
         begin = stop;
       }
@@ -103,12 +103,12 @@ class ByteBinary {
 
 template <Binary kKind>
 Kernel make_binary(const OpContext& context) {
-  const auto a = take_grid(context, BinaryNode::kAScale, BinaryNode::kAZero,
-                           context.input_dtype(BinaryNode::kA));
-  const auto b = take_grid(context, BinaryNode::kBScale, BinaryNode::kBZero,
-                           context.input_dtype(BinaryNode::kB));
-  const auto out = take_grid(context, BinaryNode::kOutScale, BinaryNode::kOutZero,
+  const auto a = take_params(context, BinaryNode::kAScale, BinaryNode::kAZero,
                              context.input_dtype(BinaryNode::kA));
+  const auto b = take_params(context, BinaryNode::kBScale, BinaryNode::kBZero,
+                             context.input_dtype(BinaryNode::kB));
+  const auto out = take_params(context, BinaryNode::kOutScale, BinaryNode::kOutZero,
+                               context.input_dtype(BinaryNode::kA));
   if (!a || !b || !out) return refuse("its scales and zero points must be constants, one each");
   const FusedActivation activation = FusedActivation::of(context.node);
   const ByteStore store = clamped_store(*out, activation.name, activation.alpha, activation.beta);
@@ -118,14 +118,14 @@ Kernel make_binary(const OpContext& context) {
   });
 }
 
-/// One input of a concatenation: as it is, or through a table onto the result's grid.
+/// One input of a concatenation: as it is, or requantised by a lookup table.
 struct Part {
   std::size_t input = 0;
   at::ScalarType type = at::kByte;
   std::optional<ByteTable> table;
 };
 
-/// NHWC images joined along their channels, straight onto the result's grid.
+/// NHWC images joined along their channels, requantised on the way.
 at::Tensor concat_channels(const Call& call, const std::vector<Part>& parts, at::ScalarType type) {
   const at::Tensor& first = call.in(parts.front().input);
   Ints shape = first.sizes().vec();
@@ -167,16 +167,16 @@ bool joins_channels(const Call& call, const std::vector<Part>& parts, std::int64
 }
 
 Kernel make_concat(const OpContext& context) {
-  const auto out = take_grid(context, 0, 1, context.input_dtype(2));
+  const auto out = take_params(context, 0, 1, context.input_dtype(2));
   const std::int64_t axis = context.node.get_int("axis", 1);
   std::vector<Part> parts;
   for (std::size_t i = 2; out && i + 2 < context.node.inputs.size() + 2; i += 3) {
-    const auto grid = take_grid(context, i + 1, i + 2, context.input_dtype(i));
-    if (!grid) return refuse("its scales and zero points must be constants, one each");
+    const auto params = take_params(context, i + 1, i + 2, context.input_dtype(i));
+    if (!params) return refuse("its scales and zero points must be constants, one each");
     const bool same =
-        grid->scale == out->scale && grid->zero == out->zero && grid->type == out->type;
-    parts.push_back({.input = i, .type = grid->type});
-    if (!same) parts.back().table = requantising_table(*grid, *out);
+        params->scale == out->scale && params->zero == out->zero && params->type == out->type;
+    parts.push_back({.input = i, .type = params->type});
+    if (!same) parts.back().table = requantising_table(*params, *out);
   }
   if (!out || parts.empty()) return refuse("its scales and zero points must be constants");
   return sharing([parts, axis, type = out->type](Call& call) {
@@ -194,7 +194,7 @@ Kernel make_concat(const OpContext& context) {
 
 }  // namespace
 
-ByteSumFunction make_byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out,
+ByteSumFunction make_byte_sum(const ByteParams& a, const ByteParams& b, const ByteParams& out,
                               const ByteStore& store) {
   return ByteBinary(Binary::Add, a, b, out, store);
 }

@@ -18,19 +18,19 @@ bool is_planar_image(const at::Tensor& x) {
          !x.is_contiguous(kNhwc);
 }
 
-at::Tensor quantize_image(const at::Tensor& x, const ByteGrid& grid) {
-  at::Tensor dst = new_tensor(x.sizes(), grid.type, kNhwc);
+at::Tensor quantize_image(const at::Tensor& x, const ByteParams& params) {
+  at::Tensor dst = new_tensor(x.sizes(), params.type, kNhwc);
   const std::int64_t channels = x.size(1);
   const std::int64_t pixels = x.size(2) * x.size(3);
   const float* src = x.data_ptr<float>();
   auto* to = mutable_bytes_of(dst);
-  const ByteStore store = byte_store(grid);
+  const ByteStore store = byte_store(params);
   share(0, x.size(0) * pixels, kByteGrain / 4, [&](std::int64_t begin, std::int64_t end) {
     while (begin < end) {
       const std::int64_t image = begin / pixels;
       const std::int64_t stop = std::min(end, (image + 1) * pixels);
       quantize_planes_loop(src + image * channels * pixels + begin % pixels, pixels, channels,
-                           grid.scale, store, to + begin * channels, stop - begin);
+                           params.scale, store, to + begin * channels, stop - begin);
       begin = stop;
     }
   });
@@ -43,7 +43,7 @@ at::Tensor dense(const at::Tensor& x) {
   return x.is_non_overlapping_and_dense() ? x : x.contiguous();
 }
 
-ByteSum byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out) {
+ByteSum byte_sum(const ByteParams& a, const ByteParams& b, const ByteParams& out) {
   ByteSum sum{.scale_a = a.scale / out.scale,
               .scale_b = b.scale / out.scale,
               .flip_a = a.flip(),
@@ -53,7 +53,7 @@ ByteSum byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out) {
   return sum;
 }
 
-ByteStore clamped_store(const ByteGrid& out, std::string_view activation, float low, float high) {
+ByteStore clamped_store(const ByteParams& out, std::string_view activation, float low, float high) {
   ByteStore store = byte_store(out);
   if (activation == "relu") store.low = std::max(store.low, store.zero);
   if (activation != "clip") return store;
@@ -91,33 +91,33 @@ at::Tensor all_bytes(at::ScalarType type) {
   return at::arange(type == at::kChar ? -128 : 0, type == at::kChar ? 128 : 256, at::kInt).to(type);
 }
 
-ByteTable requantising_table(const ByteGrid& from, const ByteGrid& to) {
-  const at::Tensor real = (all_bytes(from.type).to(at::kFloat) - from.zero) * from.scale;
+ByteTable requantising_table(const ByteParams& from, const ByteParams& to) {
+  const at::Tensor floats = (all_bytes(from.type).to(at::kFloat) - from.zero) * from.scale;
   const at::Tensor zero = at::full({}, to.zero, at::kInt);
-  return {from.type, to_grid(at::round(real / to.scale), zero, to.type)};
+  return {from.type, to_integers(at::round(floats / to.scale), zero, to.type)};
 }
 
-at::Tensor dequantize_bytes(const at::Tensor& given, const ByteGrid& grid) {
+at::Tensor dequantize_bytes(const at::Tensor& given, const ByteParams& params) {
   const at::Tensor x = dense(given);
   at::Tensor dst = new_alike(x, at::kFloat);
   const auto* src = bytes_of(x);
   float* to = dst.data_ptr<float>();
   share(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
-    dequantize_loop(src + begin, grid.flip(), grid.flipped_zero(), grid.scale, to + begin,
+    dequantize_loop(src + begin, params.flip(), params.flipped_zero(), params.scale, to + begin,
                     end - begin);
   });
   return dst;
 }
 
-at::Tensor quantize_floats(const at::Tensor& given, const ByteGrid& grid) {
-  if (is_planar_image(given)) return quantize_image(given, grid);
+at::Tensor quantize_floats(const at::Tensor& given, const ByteParams& params) {
+  if (is_planar_image(given)) return quantize_image(given, params);
   const at::Tensor x = dense(given);
-  at::Tensor dst = new_alike(x, grid.type);
+  at::Tensor dst = new_alike(x, params.type);
   const float* src = x.data_ptr<float>();
   auto* to = mutable_bytes_of(dst);
-  const ByteStore store = byte_store(grid);
+  const ByteStore store = byte_store(params);
   share(0, x.numel(), kByteGrain, [&](std::int64_t begin, std::int64_t end) {
-    quantize_loop(src + begin, grid.scale, store, to + begin, end - begin);
+    quantize_loop(src + begin, params.scale, store, to + begin, end - begin);
   });
   return dst;
 }

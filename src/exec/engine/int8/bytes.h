@@ -6,9 +6,9 @@
 
 #include <array>
 
-#include "exec/engine/int8/grid.h"
+#include "exec/engine/int8/byte_params.h"
 #include "exec/engine/int8/loops.h"
-#include "exec/engine/team.h"
+#include "exec/engine/parallel.h"
 
 namespace quench::exec {
 
@@ -33,23 +33,22 @@ inline std::uint8_t* mutable_bytes_of(at::Tensor& tensor) {
   return static_cast<std::uint8_t*>(tensor.data_ptr());
 }
 
-inline ByteStore byte_store(const ByteGrid& out) {
+inline ByteStore byte_store(const ByteParams& out) {
   return {.zero = out.flipped_zero(), .flip = out.flip()};
 }
-inline ByteLoad byte_load(const ByteGrid& in, float step) {
+inline ByteLoad byte_load(const ByteParams& in, float step) {
   return {.scale = in.scale / step, .shift = in.flipped_zero(), .flip = in.flip()};
 }
 
-/// a + b in steps of `out`.
-ByteSum byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out);
+/// a + b over the scale of `out`.
+ByteSum byte_sum(const ByteParams& a, const ByteParams& b, const ByteParams& out);
 
-/// How bytes are stored within the bounds that an activation ("relu", "clip" or none) leaves of the
-/// grid.
-ByteStore clamped_store(const ByteGrid& out, std::string_view activation, float low, float high);
+/// How bytes are stored within the bounds that an activation ("relu", "clip" or none) leaves.
+ByteStore clamped_store(const ByteParams& out, std::string_view activation, float low, float high);
 
-/// The sum of two byte tensors of the same shape, each on its grid.
+/// The sum of two byte tensors of the same shape, each with its parameters.
 using ByteSumFunction = std::function<at::Tensor(const at::Tensor& a, const at::Tensor& b)>;
-ByteSumFunction make_byte_sum(const ByteGrid& a, const ByteGrid& b, const ByteGrid& out,
+ByteSumFunction make_byte_sum(const ByteParams& a, const ByteParams& b, const ByteParams& out,
                               const ByteStore& store);
 
 /// A tensor whose elements can be read in the order in which they lie.
@@ -72,16 +71,16 @@ class ByteTable {
 
 /// All 256 values of a byte type, from the least to the greatest.
 at::Tensor all_bytes(at::ScalarType type);
-/// From one grid to another.
-ByteTable requantising_table(const ByteGrid& from, const ByteGrid& to);
-/// The real numbers of a byte tensor, laid out alike.
-at::Tensor dequantize_bytes(const at::Tensor& x, const ByteGrid& grid);
-/// A float tensor on a grid, laid out alike.
-at::Tensor quantize_floats(const at::Tensor& x, const ByteGrid& grid);
-/// A float tensor on the grid that DynamicQuantizeLinear gives it.
+/// From one scale and zero point to others.
+ByteTable requantising_table(const ByteParams& from, const ByteParams& to);
+/// The dequantised floats of a byte tensor, laid out alike.
+at::Tensor dequantize_bytes(const at::Tensor& x, const ByteParams& params);
+/// A quantised float tensor, laid out alike.
+at::Tensor quantize_floats(const at::Tensor& x, const ByteParams& params);
+/// A float tensor as DynamicQuantizeLinear quantises it.
 struct DynamicBytes {
   at::Tensor bytes;
-  ByteGrid grid;
+  ByteParams params;
 };
 DynamicBytes dynamic_quantize(const at::Tensor& x);
 /// A tensor of one number, without the way through libtorch's dispatcher.

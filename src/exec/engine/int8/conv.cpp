@@ -25,7 +25,7 @@ Ints grouped(Ints shape, std::int64_t groups) {
 
 class IntegerConv {
  public:
-  IntegerConv(ConvAttributes attributes, const ByteGrid& source, IntegerTail tail,
+  IntegerConv(ConvAttributes attributes, const ByteParams& source, IntegerTail tail,
               const SignedWeights& weights, const at::Tensor& bias)
       : attributes_(std::move(attributes)), source_(source), tail_(std::move(tail)) {
     const at::Tensor plain = to_2d(weights.data).contiguous();
@@ -56,7 +56,7 @@ class IntegerConv {
         dst.view(tail_.residual->type).copy_(to_2d(call.in(LayerNode::kResidual)));
     }
     if (!plan.open) run(plan, src, dst);
-    if (!tail_.out) dst = dst.to(tail_.real);
+    if (!tail_.out) dst = dst.to(tail_.float_type);
     call.set(0, given.dim() == 3 ? dst.squeeze(2) : dst);
   }
 
@@ -72,7 +72,7 @@ class IntegerConv {
       dst = new_tensor(plan.dst_shape, tail_.type(), kNhwc);
       run(plan, src, dst);
     }
-    return tail_.out ? dst : dst.to(tail_.real);
+    return tail_.out ? dst : dst.to(tail_.float_type);
   }
 
  private:
@@ -84,9 +84,9 @@ class IntegerConv {
   }
 
   at::Tensor run_open(Plan& plan, const at::Tensor& src, const at::Tensor& residual) const {
-    at::Tensor real = new_tensor(plan.dst_shape, at::kFloat, kNhwc);
-    run(plan, src, real);
-    return close_tail(tail_, std::move(real), residual);
+    at::Tensor floats = new_tensor(plan.dst_shape, at::kFloat, kNhwc);
+    run(plan, src, floats);
+    return close_tail(tail_, std::move(floats), residual);
   }
 
   void check(const at::Tensor& src) const {
@@ -148,7 +148,7 @@ class IntegerConv {
   }
 
   ConvAttributes attributes_;
-  ByteGrid source_;
+  ByteParams source_;
   IntegerTail tail_;
   Ints shape_;
   IntegerWeights weights_;
@@ -175,8 +175,8 @@ Kernel with_sum(Kernel layer, const IntegerTail& tail) {
   };
 }
 
-Kernel make_layer(const ConvAttributes& attributes, const ByteGrid& source, const IntegerTail& tail,
-                  const SignedWeights& weights, const at::Tensor& bias) {
+Kernel make_layer(const ConvAttributes& attributes, const ByteParams& source,
+                  const IntegerTail& tail, const SignedWeights& weights, const at::Tensor& bias) {
   if (auto own = make_integer_depthwise(attributes, source, tail, weights, bias)) return *own;
   if (auto own = make_tiled_conv(attributes, source, tail, weights, bias)) return *own;
   if (tail.middle) {
@@ -188,7 +188,7 @@ Kernel make_layer(const ConvAttributes& attributes, const ByteGrid& source, cons
 
 }  // namespace
 
-BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteGrid& source,
+BytesFunction make_conv_function(const ConvAttributes& attributes, const ByteParams& source,
                                  const IntegerTail& tail, const SignedWeights& weights,
                                  const at::Tensor& bias) {
   if (auto own = make_tiled_conv_function(attributes, source, tail, weights, bias)) return own;
@@ -207,8 +207,8 @@ std::optional<Kernel> make_integer_conv(const OpContext& context) {
       weight.size(0) % attributes->groups == 0 &&
       (!context.has_input(LayerNode::kBias) || context.constant(LayerNode::kBias).defined());
   if (!fits) return std::nullopt;
-  const auto source =
-      take_grid(context, LayerNode::kXScale, LayerNode::kXZero, context.input_dtype(LayerNode::kX));
+  const auto source = take_params(context, LayerNode::kXScale, LayerNode::kXZero,
+                                  context.input_dtype(LayerNode::kX));
   if (!source) return std::nullopt;
   auto tail = take_tail(context, *source);
   const auto weights = take_weights(context, LayerNode::kW, LayerNode::kWZero, 0);

@@ -13,9 +13,9 @@ constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
 /// Kernel and stride are equal, so no two taps meet: one matrix product, then a shuffle.
 class TiledIntegerConvTranspose {
  public:
-  TiledIntegerConvTranspose(const ByteGrid& source, IntegerTail tail, const SignedWeights& weights,
-                            const at::Tensor& bias)
-      : source_(source), real_(tail.real), quantised_(tail.out.has_value()) {
+  TiledIntegerConvTranspose(const ByteParams& source, IntegerTail tail,
+                            const SignedWeights& weights, const at::Tensor& bias)
+      : source_(source), float_type_(tail.float_type), quantised_(tail.out.has_value()) {
     const at::Tensor& data = weights.data;
     out_ = data.size(1);
     height_ = data.size(2);
@@ -49,12 +49,12 @@ class TiledIntegerConvTranspose {
             .permute({0, 1, 3, 2, 4, 5})
             .reshape({src.size(0), src.size(2) * height_, src.size(3) * width_, out_});
     const at::Tensor result = nhwc.permute({0, 3, 1, 2});
-    call.set(0, quantised_ ? result : result.to(real_));
+    call.set(0, quantised_ ? result : result.to(float_type_));
   }
 
  private:
-  ByteGrid source_;
-  at::ScalarType real_;
+  ByteParams source_;
+  at::ScalarType float_type_;
   bool quantised_;
   std::int64_t depth_ = 0;
   std::int64_t out_ = 0;
@@ -67,7 +67,7 @@ class TiledIntegerConvTranspose {
 /// and convolved with the kernel turned round.
 class StuffedIntegerConvTranspose {
  public:
-  StuffedIntegerConvTranspose(ConvAttributes attributes, Ints extra, const ByteGrid& source,
+  StuffedIntegerConvTranspose(ConvAttributes attributes, Ints extra, const ByteParams& source,
                               const IntegerTail& tail, const SignedWeights& weights,
                               const at::Tensor& bias)
       : window_(attributes.window), extra_(std::move(extra)), source_(source) {
@@ -132,7 +132,7 @@ class StuffedIntegerConvTranspose {
 
   Window window_;
   Ints extra_;
-  ByteGrid source_;
+  ByteParams source_;
   std::int64_t reach_[2] = {0, 0};
   std::int64_t depth_ = 0;
   BytesFunction convolve_;
@@ -159,8 +159,8 @@ std::optional<Kernel> make_integer_conv_transpose(const OpContext& context) {
   if (!fits) return std::nullopt;
   Ints extra = node.get_ints("output_padding");
   extra.resize(2, 0);
-  const auto source =
-      take_grid(context, LayerNode::kXScale, LayerNode::kXZero, context.input_dtype(LayerNode::kX));
+  const auto source = take_params(context, LayerNode::kXScale, LayerNode::kXZero,
+                                  context.input_dtype(LayerNode::kX));
   if (!source) return std::nullopt;
   auto tail = take_tail(context, *source);
   const auto weights = take_weights(context, LayerNode::kW, LayerNode::kWZero, 1);

@@ -16,7 +16,7 @@ constexpr std::int64_t kBlock = 64;
 /// The channel-wise position of the number that lies at `lane` of register `q`.
 std::int64_t place(std::int64_t q, std::int64_t lane) { return lane / 4 * 16 + 4 * q + lane % 4; }
 
-/// Sums and steps fit where the inner loop keeps them.
+/// Sums and quotients fit where the inner loop keeps them.
 bool numbers_fit(const DepthwiseShape& shape, const DepthwiseNumbers& numbers) {
   constexpr double kMaxSteps = 1 << 30;
   constexpr double kMaxSum = std::numeric_limits<std::int32_t>::max();

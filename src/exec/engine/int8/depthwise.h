@@ -24,8 +24,8 @@ struct DepthwiseShape {
 struct DepthwiseNumbers {
   const std::int8_t* weights = nullptr;  ///< [channels][height][width]
   std::vector<std::int32_t> sums;        ///< what each channel's sum starts with
-  std::vector<float> scales;             ///< steps of the result a step of the sum
-  std::vector<float> shifts;             ///< steps of the result to add
+  std::vector<float> scales;             ///< of the sum over that of the result
+  std::vector<float> shifts;             ///< to add, over the scale of the result
   std::uint8_t flip = 0;                 ///< of the source's bytes
   std::uint8_t zero = 0;                 ///< the source's flipped zero point, which pads
   ByteStore store;
@@ -99,7 +99,7 @@ struct DepthwisePair {
   ByteStore store;
 };
 
-/// Pixels of a line, `step` bytes from each other.
+/// Pixels of a row, `step` bytes from each other.
 struct PixelLine {
   const std::uint8_t* src;
   std::int64_t count;

@@ -45,20 +45,20 @@ QUENCH_VNNI inline void multiply(Sums* sums, const Sums* taps, const std::int8_t
   }
 }
 
-/// What is done to sums: all there is, all but shifts, or only what cuts numbers to bytes.
+/// What is done to sums: all there is, all but shifts, or only what saturates to bytes.
 enum class Form { Shifted, Plain, Bare };
 
 template <Form kForm>
 QUENCH_VNNI inline __m512i steps(__m512i sum, const float* scales, const float* shifts) {
-  const __m512 real = _mm512_cvtepi32_ps(sum);
+  const __m512 floats = _mm512_cvtepi32_ps(sum);
   if constexpr (kForm == Form::Shifted) {
     return _mm512_cvtps_epi32(
-        _mm512_fmadd_ps(real, _mm512_loadu_ps(scales), _mm512_loadu_ps(shifts)));
+        _mm512_fmadd_ps(floats, _mm512_loadu_ps(scales), _mm512_loadu_ps(shifts)));
   }
-  return _mm512_cvtps_epi32(_mm512_mul_ps(real, _mm512_loadu_ps(scales)));
+  return _mm512_cvtps_epi32(_mm512_mul_ps(floats, _mm512_loadu_ps(scales)));
 }
 
-/// What turns steps into bytes, in registers.
+/// What turns quotients into bytes, in registers.
 struct Store {
   __m512i zero, low, high, flip;
 };

@@ -13,7 +13,8 @@ constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
 
 class IntegerDepthwise {
  public:
-  IntegerDepthwise(Window window, Ints weight, ByteGrid source, at::ScalarType type, Depthwise conv)
+  IntegerDepthwise(Window window, Ints weight, ByteParams source, at::ScalarType type,
+                   Depthwise conv)
       : window_(std::move(window)),
         weight_(std::move(weight)),
         source_(source),
@@ -60,7 +61,7 @@ class IntegerDepthwise {
 
   Window window_;
   Ints weight_;
-  ByteGrid source_;
+  ByteParams source_;
   at::ScalarType type_;
   Depthwise conv_;
 };
@@ -70,7 +71,7 @@ bool clamps_only(const Fusion& fusion) {
 }
 
 /// The numbers of every channel; the source's bytes are flipped into unsigned ones.
-DepthwiseNumbers numbers_of(const ByteGrid& source, const IntegerTail& tail,
+DepthwiseNumbers numbers_of(const ByteParams& source, const IntegerTail& tail,
                             const SignedWeights& weights, const at::Tensor& bias) {
   DepthwiseNumbers numbers;
   numbers.weights = static_cast<const std::int8_t*>(weights.data.data_ptr());
@@ -97,7 +98,7 @@ DepthwiseNumbers numbers_of(const ByteGrid& source, const IntegerTail& tail,
 }  // namespace
 
 std::optional<Kernel> make_integer_depthwise(const ConvAttributes& attributes,
-                                             const ByteGrid& source, const IntegerTail& tail,
+                                             const ByteParams& source, const IntegerTail& tail,
                                              const SignedWeights& weights, const at::Tensor& bias) {
   const at::Tensor& data = weights.data;
   const bool fits = attributes.rank == 2 && data.size(1) == 1 &&

@@ -20,9 +20,9 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 
 /// What turns the sums into results: nothing for 32-bit integers.
-struct RealTail {
+struct FloatTail {
   at::Tensor scales;  ///< of the weights, N or one
-  at::Tensor bias;    ///< N real numbers, or undefined
+  at::Tensor bias;    ///< N floats, or undefined
   Fusion fusion;
 };
 
@@ -35,7 +35,7 @@ struct Behind {
 /// Rows of bytes times constant bytes.
 class DynamicLinear {
  public:
-  DynamicLinear(const SignedWeights& weights, std::optional<RealTail> tail)
+  DynamicLinear(const SignedWeights& weights, std::optional<FloatTail> tail)
       : sums_(weights.sums), weight_zero_(weights.zero), tail_(std::move(tail)) {
     depth_ = weights.data.size(0);
     width_ = weights.data.size(1);
@@ -50,7 +50,7 @@ class DynamicLinear {
     scales_ = at::ones({width_}, at::kFloat);
   }
 
-  /// Whether our own tiles do the work, which teams share.
+  /// Whether our own tiles do the work, which the thread pool shares.
   bool has_tiles() const noexcept { return columns_.has_value(); }
 
   at::Tensor operator()(const at::Tensor& given, float scale, std::int32_t zero,
@@ -112,7 +112,7 @@ class DynamicLinear {
 
   void set_finish() {
     const auto lanes = static_cast<std::size_t>(whole_lanes(width_));
-    finish_.real = true;
+    finish_.floats = true;
     finish_.gelu = own_gelu();
     finish_.most = std::numeric_limits<float>::infinity();
     finish_.least = tail_->fusion.activation == "relu" ? 0.0F : -finish_.most;
@@ -128,13 +128,13 @@ class DynamicLinear {
   }
 
   void multiply_tiles(const at::Tensor& src, const at::Tensor& dst, const Behind& behind,
-                      const ByteGrid& grid) {
-    const auto zero = static_cast<std::int32_t>(grid.flipped_zero());
+                      const ByteParams& params) {
+    const auto zero = static_cast<std::int32_t>(params.flipped_zero());
     const float* each = tail_->scales.data_ptr<float>();
     const std::size_t step = tail_->scales.numel() == 1 ? 0 : 1;
     for (std::size_t i = 0; i < sums_.size(); ++i) {
       start_[i] = -zero * static_cast<std::int32_t>(sums_[i]);
-      finish_.scales[i] = each[i * step] * grid.scale;
+      finish_.scales[i] = each[i * step] * params.scale;
     }
     const std::int64_t rows = src.numel() / depth_;
     const auto dense = [](const at::Tensor& x) { return x.defined() ? x.contiguous() : x; };
@@ -143,7 +143,7 @@ class DynamicLinear {
     multiply_rows(*columns_, finish_,
                   {.count = rows,
                    .pieces = plain_rows(bytes_of(src), rows, columns_->form()),
-                   .flip = grid.type == at::kChar,
+                   .flip = params.type == at::kChar,
                    .start = start_.data(),
                    .residual = residual.defined() ? residual.data_ptr() : nullptr,
                    .dst = dst.data_ptr(),
@@ -233,7 +233,7 @@ class DynamicLinear {
   std::vector<std::int32_t> start_;
   std::vector<std::int64_t> sums_;
   std::int32_t weight_zero_;
-  std::optional<RealTail> tail_;
+  std::optional<FloatTail> tail_;
   std::int64_t depth_ = 0;
   std::int64_t width_ = 0;
   IntegerWeights weights_;
@@ -242,7 +242,7 @@ class DynamicLinear {
   PlanCache plans_;
 };
 
-float real_number(const at::Tensor& tensor) {
+float float_number(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kFloat && tensor.numel() == 1
              ? *tensor.data_ptr<float>()
              : static_cast<float>(to_double(tensor));
@@ -268,7 +268,7 @@ std::shared_ptr<DynamicLinear> take_linear(const OpContext& context, const Dynam
   if (!fits) return nullptr;
   const auto weights = take_weights(context, at.weight, at.zero, 1);
   if (!weights) return nullptr;
-  RealTail tail;
+  FloatTail tail;
   tail.scales = context.take_constant(at.scale).to(at::kFloat).reshape(-1).contiguous();
   if (context.has_input(at.bias)) {
     tail.bias = context.take_constant(at.bias).to(at::kFloat).reshape(-1).contiguous();
@@ -285,14 +285,14 @@ Kernel exact_to_float(const OpContext& context) {
     at::Tensor b = call.in(DynamicNode::kB).to(at::kDouble);
     if (call.has(DynamicNode::kAZero)) a = a - call.in(DynamicNode::kAZero).to(at::kDouble);
     if (call.has(DynamicNode::kBZero)) b = b - call.in(DynamicNode::kBZero).to(at::kDouble);
-    at::Tensor real = at::matmul(a, b) * (call.in(DynamicNode::kAScale).to(at::kDouble) *
-                                          call.in(DynamicNode::kBScale).to(at::kDouble));
-    if (call.has(DynamicNode::kBias)) real = real + call.in(DynamicNode::kBias).to(at::kDouble);
+    at::Tensor floats = at::matmul(a, b) * (call.in(DynamicNode::kAScale).to(at::kDouble) *
+                                            call.in(DynamicNode::kBScale).to(at::kDouble));
+    if (call.has(DynamicNode::kBias)) floats = floats + call.in(DynamicNode::kBias).to(at::kDouble);
     if (call.has(DynamicNode::kFactors))
-      real = real * call.in(DynamicNode::kFactors).to(at::kDouble);
+      floats = floats * call.in(DynamicNode::kFactors).to(at::kDouble);
     if (call.has(DynamicNode::kResidual))
-      real = real + call.in(DynamicNode::kResidual).to(at::kDouble);
-    call.set(0, apply(fusion, real, {}).to(at::kFloat));
+      floats = floats + call.in(DynamicNode::kResidual).to(at::kDouble);
+    call.set(0, apply(fusion, floats, {}).to(at::kFloat));
   };
 }
 
@@ -309,7 +309,7 @@ Kernel make_to_float(const OpContext& context) {
         fail(ErrorKind::Unsupported, "the first factor has {} scales; one is supported",
              call.in(DynamicNode::kAScale).numel());
       }
-      call.set(0, (*linear)(call.in(DynamicNode::kA), real_number(call.in(DynamicNode::kAScale)),
+      call.set(0, (*linear)(call.in(DynamicNode::kA), float_number(call.in(DynamicNode::kAScale)),
                             zero_point(call.in(DynamicNode::kAZero)),
                             {.factors = call.in(DynamicNode::kFactors),
                              .residual = call.in(DynamicNode::kResidual)}));
@@ -321,7 +321,7 @@ Kernel make_to_float(const OpContext& context) {
   return exact_to_float(context);
 }
 
-/// Inputs A (real), B, B's scale, B's zero point, bias.
+/// Inputs A (float), B, B's scale, B's zero point, bias.
 Kernel make_dynamic_product(const OpContext& context) {
   auto linear = take_linear(context, {.weight = 1, .zero = 3, .scale = 2, .bias = 4});
   if (!linear) {
@@ -330,7 +330,7 @@ Kernel make_dynamic_product(const OpContext& context) {
   }
   Kernel kernel = [linear](Call& call) {
     const DynamicBytes x = dynamic_quantize(call.in(0));
-    call.set(0, (*linear)(x.bytes, x.grid.scale, x.grid.zero));
+    call.set(0, (*linear)(x.bytes, x.params.scale, x.params.zero));
   };
   kernel.shares = linear->has_tiles();
   return kernel;
@@ -352,12 +352,12 @@ DynamicBytes dynamic_quantize(const at::Tensor& given) {
     high = std::max(high, part.second);
   });
   DynamicBytes result;
-  result.grid.scale = (high - low) / 255.0F;
+  result.params.scale = (high - low) / 255.0F;
   // All zeros: any scale will do, but none may be divided by.
-  if (!(result.grid.scale > 0)) result.grid.scale = 1.0F;
-  const float zero = std::nearbyint(std::clamp(-low / result.grid.scale, 0.0F, 255.0F));
-  result.grid.zero = static_cast<std::int32_t>(zero);
-  result.bytes = quantize_floats(x, result.grid);
+  if (!(result.params.scale > 0)) result.params.scale = 1.0F;
+  const float zero = std::nearbyint(std::clamp(-low / result.params.scale, 0.0F, 255.0F));
+  result.params.zero = static_cast<std::int32_t>(zero);
+  result.bytes = quantize_floats(x, result.params);
   return result;
 }
 

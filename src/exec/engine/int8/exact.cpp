@@ -26,12 +26,12 @@ at::Tensor residual_of(const Call& call) {
 }
 
 /// Quantised between layer and residual, and dequantised.
-at::Tensor rounded_once(const Call& call, const at::Tensor& real) {
+at::Tensor rounded_once(const Call& call, const at::Tensor& floats) {
   const at::Tensor scale = call.in(LayerNode::kMiddleScale).to(at::kDouble).reshape({});
   const at::Tensor zero = call.has(LayerNode::kMiddleZero)
                               ? call.in(LayerNode::kMiddleZero).reshape({})
                               : at::zeros({}, at::kByte);
-  const at::Tensor bytes = to_grid(at::round(real / scale), zero, zero.scalar_type());
+  const at::Tensor bytes = to_integers(at::round(floats / scale), zero, zero.scalar_type());
   return shifted(bytes, zero, 0) * scale;
 }
 
@@ -42,9 +42,9 @@ Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t cha
   const Fusion fusion = Fusion::activation_of(context.node);
   const Fusion sum = Fusion::activation_of(context.node, "sum_");
   const auto to = static_cast<DType>(context.node.get_int("to", 1));
-  const at::ScalarType real = to == DType::Float16    ? at::kHalf
-                              : to == DType::BFloat16 ? at::kBFloat16
-                                                      : at::kFloat;
+  const at::ScalarType float_type = to == DType::Float16    ? at::kHalf
+                                    : to == DType::BFloat16 ? at::kBFloat16
+                                                            : at::kFloat;
   return [=](Call& call) {
     const at::Tensor x = shifted(call.in(LayerNode::kX), call.in(LayerNode::kXZero), 0);
     const at::Tensor w = shifted(call.in(LayerNode::kW), call.in(LayerNode::kWZero),
@@ -66,11 +66,11 @@ Kernel exact_layer(const OpContext& context, SumsFunction sums, std::int64_t cha
     if (call.has(LayerNode::kResidual) && !rounds_twice) result = result + residual_of(call);
     result = apply(fusion, result, {});
     if (rounds_twice) result = apply(sum, rounded_once(call, result) + residual_of(call), {});
-    if (!call.has(LayerNode::kOutScale)) return call.set(0, result.to(real));
+    if (!call.has(LayerNode::kOutScale)) return call.set(0, result.to(float_type));
     const at::Tensor zero =
         call.has(LayerNode::kOutZero) ? call.in(LayerNode::kOutZero) : at::zeros({}, at::kByte);
     result = result / beside(call.in(LayerNode::kOutScale).to(at::kDouble), axis, rank);
-    call.set(0, to_grid(at::round(result), beside(zero, axis, rank), zero.scalar_type()));
+    call.set(0, to_integers(at::round(result), beside(zero, axis, rank), zero.scalar_type()));
   };
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of the sums of a tile: bytes of a grid, or real numbers.
+// The epilogue of a tile: what becomes of its sums, bytes or floats.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace quench::exec {
 enum class AddBytes {
   None,
   Once,  ///< before the only rounding
-  Twice  ///< after the sums were rounded to a grid of their own
+  Twice  ///< after the sums were rounded with a scale of their own
 };
 
 /// A byte four times.
@@ -21,7 +21,7 @@ inline std::int32_t repeated(std::uint8_t byte) {
   return static_cast<std::int32_t>(0x01010101U * byte);
 }
 
-/// A grid of bytes as registers want it: every field fills 32 bits, to be repeated.
+/// How bytes are stored, as registers want it: every field fills 32 bits, to be repeated.
 struct BytePattern {
   std::int32_t zero = 0;  ///< 16 bits, twice
   std::int32_t low = 0;   ///< flipped bytes, four times
@@ -34,11 +34,11 @@ struct BytePattern {
         low(repeated(static_cast<std::uint8_t>(store.low))),
         high(repeated(static_cast<std::uint8_t>(store.high))),
         flip(repeated(store.flip)) {}
-  /// Whether numbers cut to bytes are all there is to do.
+  /// Whether saturation is all there is to do.
   bool bare() const noexcept { return zero == 0 && low == 0 && high == -1 && flip == 0; }
 };
 
-/// Bytes that are added, in steps of the result: a flipped byte less `shift`, times `scale`.
+/// Bytes that are added, over the scale of the result: a flipped byte less `shift`, times `scale`.
 struct AddedBytes {
   float scale = 0;
   float shift = 0;
@@ -47,7 +47,7 @@ struct AddedBytes {
 
 /// The bounds of a first rounding, less its zero point; and the sum of its bytes and the
 /// residual's, which of them is its second operand.
-struct MiddleGrid {
+struct MiddleParams {
   float low = 0;
   float high = 0;
   float zero = 0;
@@ -60,21 +60,21 @@ struct MiddleGrid {
 
 /// Everything behind the sums of a layer. Vectors have a whole number of sixteen elements.
 struct Finish {
-  std::vector<float> scales;  ///< what a step of a sum is worth, in steps of the result
+  std::vector<float> scales;  ///< of the sums, over the scale of the result
   std::vector<float> shifts;  ///< added to that
   float slope = 1;            ///< of what is negative
-  bool bare = false;          ///< no shifts, and bytes that need nothing but to be cut
-  bool real = false;          ///< the result is real numbers
-  bool gelu = false;          ///< of real numbers
-  float least = 0;            ///< bounds of real numbers
+  bool bare = false;          ///< no shifts, and bytes that need nothing but saturation
+  bool floats = false;        ///< the result is floats
+  bool gelu = false;          ///< of floats
+  float least = 0;            ///< bounds of floats
   float most = 0;
   BytePattern out;  ///< of bytes
   AddBytes add = AddBytes::None;
   AddedBytes residual;
-  MiddleGrid middle;
+  MiddleParams middle;
 
   /// Whether the sums only have to be scaled, rounded and stored as bytes.
-  bool plain() const noexcept { return !real && add == AddBytes::None && slope == 1; }
+  bool plain() const noexcept { return !floats && add == AddBytes::None && slope == 1; }
 };
 
 /// Where a tile's sums are and where they go: `rows` times `width` * 16 columns, of which the
@@ -93,7 +93,7 @@ struct FinishedTile {
 
 /// For processors where `can_sum_tiles`.
 void finish_tile(const Finish& finish, const FinishedTile& tile);
-/// The same for real numbers.
-void finish_real(const Finish& finish, const FinishedTile& tile);
+/// The same for floats.
+void finish_floats(const Finish& finish, const FinishedTile& tile);
 
 }  // namespace quench::exec

@@ -35,21 +35,21 @@ QUENCH_AVX512 inline __m512 added(__m512 x, const std::uint8_t* bytes, const Res
   return _mm512_fmadd_ps(_mm512_sub_ps(read_bytes(bytes, by.flip), by.shift), by.scale, x);
 }
 
-/// The grid between two roundings. Numbers are cut to its bounds before they are rounded, which is
-/// the same as after it, because bounds are whole.
+/// The parameters between two roundings. Numbers are clamped to their bounds before they are
+/// rounded, which is the same as after it, because bounds are whole.
 struct Middle {
   __m512 low, high, zero, scale_a, scale_b, shift;
   bool residual_first;
 };
 
-QUENCH_AVX512 inline Middle registers(const MiddleGrid& grid) {
-  return {_mm512_set1_ps(grid.low),
-          _mm512_set1_ps(grid.high),
-          _mm512_set1_ps(grid.zero),
-          _mm512_set1_ps(grid.sum.scale_a),
-          _mm512_set1_ps(grid.sum.scale_b),
-          _mm512_set1_ps(grid.sum.shift),
-          grid.residual_first};
+QUENCH_AVX512 inline Middle registers(const MiddleParams& params) {
+  return {_mm512_set1_ps(params.low),
+          _mm512_set1_ps(params.high),
+          _mm512_set1_ps(params.zero),
+          _mm512_set1_ps(params.sum.scale_a),
+          _mm512_set1_ps(params.sum.scale_b),
+          _mm512_set1_ps(params.sum.shift),
+          params.residual_first};
 }
 
 QUENCH_AVX512 inline __m512 rounded(__m512 x, const Middle& to) {
@@ -118,7 +118,7 @@ void to_bytes(const Finish& finish, const FinishedTile& tile) {
 }  // namespace
 
 void finish_tile(const Finish& finish, const FinishedTile& tile) {
-  if (finish.real) return finish_real(finish, tile);
+  if (finish.floats) return finish_floats(finish, tile);
   switch (finish.add) {
     case AddBytes::None:
       return to_bytes<AddBytes::None>(finish, tile);

@@ -19,7 +19,7 @@ QUENCH_AVX512 inline __m512 scaled(__m512i sums, const float* scales, const floa
                          _mm512_loadu_ps(shifts));
 }
 
-/// The grid of the result.
+/// How bytes of the result are stored.
 struct Out {
   __m512i zero, low, high, flip, order;
 };
@@ -39,8 +39,8 @@ QUENCH_AVX512 inline __m512i packed(const __m512i* whole, const Out& to) {
   return _mm512_xor_si512(_mm512_permutexvar_epi32(to.order, kept), to.flip);
 }
 
-/// The same for a grid that is bare.
-QUENCH_AVX512 inline __m512i cut(const __m512i* whole, const Out& to) {
+/// The same where saturation is all there is to do.
+QUENCH_AVX512 inline __m512i saturated(const __m512i* whole, const Out& to) {
   const __m512i first = _mm512_packs_epi32(whole[0], whole[1]);
   const __m512i second = _mm512_packs_epi32(whole[2], whole[3]);
   return _mm512_permutexvar_epi32(to.order, _mm512_packus_epi16(first, second));

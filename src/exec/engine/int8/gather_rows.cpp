@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a table of bytes as real numbers.
+// Rows of a table of bytes as floats.
 #include "exec/engine/int8/bytes.h"
 #include "exec/engine/kernels/common.h"
 

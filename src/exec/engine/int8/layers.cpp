@@ -48,7 +48,7 @@ Kernel make_matmul(const OpContext& context) {
 }
 
 constexpr std::size_t kGemmBias = 6;
-/// By input of a LayerNode: where QGemm has it. The bias comes before the grid of the result.
+/// By input of a LayerNode: where QGemm has it. The bias comes before the result's scale.
 constexpr std::array<std::size_t, 9> kOfGemm = {0, 1, 2, 3, 4, 5, 7, 8, kGemmBias};
 
 /// The rows of the first factor, and the scale of the sums, as the fused product has them.

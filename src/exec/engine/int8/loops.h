@@ -8,7 +8,7 @@
 
 namespace quench::exec {
 
-/// What a loop does to a real number of steps before it is stored.
+/// How a quotient by the scale becomes a byte.
 struct ByteStore {
   float zero = 0;    ///< of the flipped bytes
   float low = 0;     ///< least flipped byte
@@ -23,9 +23,9 @@ struct ByteLoad {
   std::uint8_t flip = 0;
 };
 
-/// The sum of two bytes in steps of the result: flipped bytes times their scales, and the zero
-/// points of all three together. Added in ONNX Runtime's order, so that what lies a hair from the
-/// middle of two steps is rounded to the same side.
+/// The sum of two bytes over the scale of the result: flipped bytes times their scales, and the
+/// zero points of all three together. Added in ONNX Runtime's order, so that what lies a hair from
+/// the middle of two steps is rounded to the same side.
 struct ByteSum {
   float scale_a = 1;
   float scale_b = 1;

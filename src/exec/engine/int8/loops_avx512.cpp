@@ -34,7 +34,7 @@ QUENCH_AVX512 inline __m512 load(__m128i bytes, __m128i flip) {
   return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_xor_si128(bytes, flip)));
 }
 
-/// Rounds half to even, moves, saturates. Far numbers are cut first: the conversion has no room
+/// Rounds half to even, moves, saturates. Far numbers are clamped first: the conversion has no room
 /// for them.
 QUENCH_AVX512 inline __m128i store(__m512 steps, const Store& by) {
   const __m512 far = _mm512_set1_ps(1024.0F);
@@ -44,29 +44,6 @@ QUENCH_AVX512 inline __m128i store(__m512 steps, const Store& by) {
   const __m512i kept = _mm512_min_epi32(_mm512_max_epi32(moved, by.low), by.high);
   return _mm_xor_si128(_mm512_cvtepi32_epi8(kept), by.flip);
 }
-
-/// Divides by one number, three times as fast as the processor: the product with its inverse, put
-/// right by what it leaves of the dividend, is the quotient as it is rounded (Markstein, 1990).
-/// What is left of dividends below 1e-29 may vanish; their quotients round to zero all the same.
-class Divisor {
- public:
-  /// Nothing on the way may leave the range of floats.
-  static bool takes(float scale) { return scale > 1e-30F && scale < 1e30F; }
-
-  QUENCH_AVX512 explicit Divisor(float scale)
-      : scale_(_mm512_set1_ps(scale)), inverse_(_mm512_set1_ps(1.0F / scale)) {}
-
-  /// Right below 2048; larger ones stay larger.
-  QUENCH_AVX512 __m512 steps(__m512 x) const {
-    const __m512 far = _mm512_set1_ps(2048.0F);
-    const __m512 low = _mm512_sub_ps(_mm512_setzero_ps(), far);
-    const __m512 first = _mm512_max_ps(_mm512_min_ps(_mm512_mul_ps(x, inverse_), far), low);
-    return _mm512_fmadd_ps(_mm512_fnmadd_ps(first, scale_, x), inverse_, first);
-  }
-
- private:
-  __m512 scale_, inverse_;
-};
 
 QUENCH_AVX512 inline __m128i read(const std::uint8_t* src) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(src));
@@ -160,12 +137,6 @@ QUENCH_AVX512 void quantize(const float* src, float scale, const ByteStore& to, 
   const Store by = registers(to);
   const __m512 step = _mm512_set1_ps(scale);
   std::int64_t i = 0;
-  if (Divisor::takes(scale)) {
-    const Divisor divisor(scale);
-    for (; i + 16 <= size; i += 16) {
-      write(dst + i, store(divisor.steps(_mm512_loadu_ps(src + i)), by));
-    }
-  }
   for (; i + 16 <= size; i += 16) {
     write(dst + i, store(_mm512_div_ps(_mm512_loadu_ps(src + i), step), by));
   }
@@ -310,37 +281,6 @@ QUENCH_AVX512 void sum_rows(const std::uint8_t* src, std::uint8_t flip, const Ro
   }
   const auto left = static_cast<unsigned>(shape.columns - i);
   if (left > 0) sum_columns(src + i, (1U << left) - 1U, flip, shape, sums + i);
-}
-
-namespace {
-
-template <bool kSigned>
-QUENCH_AVX512 void greatest(std::span<const std::uint8_t* const> rows, std::uint8_t* dst,
-                            std::int64_t size) {
-  constexpr std::int64_t kBlock = 64;
-  for (std::int64_t at = 0; at < size; at += kBlock) {
-    const std::int64_t left = size - at;
-    const __mmask64 there = left >= kBlock ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
-    __m512i most = _mm512_maskz_loadu_epi8(there, rows[0] + at);
-    for (const std::uint8_t* row : rows.subspan(1)) {
-      const __m512i bytes = _mm512_maskz_loadu_epi8(there, row + at);
-      most = kSigned ? _mm512_max_epi8(most, bytes) : _mm512_max_epu8(most, bytes);
-    }
-    if (left >= kBlock) {
-      _mm512_storeu_si512(dst + at, most);
-    } else {
-      std::uint8_t whole[kBlock];
-      _mm512_storeu_si512(whole, most);
-      std::memcpy(dst + at, whole, static_cast<std::size_t>(left));
-    }
-  }
-}
-
-}  // namespace
-
-void max_rows(std::span<const std::uint8_t* const> rows, bool is_signed, std::uint8_t* dst,
-              std::int64_t size) {
-  return is_signed ? greatest<true>(rows, dst, size) : greatest<false>(rows, dst, size);
 }
 
 }  // namespace quench::exec::avx512

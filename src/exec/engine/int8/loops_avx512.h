@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "base/cpu.h"
 
@@ -37,9 +36,6 @@ void mul_rows(const std::uint8_t* a, const ByteLoad& load, const float* factors,
 /// Adds the bytes of each column to its sum.
 void sum_rows(const std::uint8_t* src, std::uint8_t flip, const RowShape& shape,
               std::int32_t* sums);
-/// The greatest of rows of `size` bytes, byte by byte.
-void max_rows(std::span<const std::uint8_t* const> rows, bool is_signed, std::uint8_t* dst,
-              std::int64_t size);
 #else
 inline void add(const std::uint8_t*, const std::uint8_t*, const ByteSum&, const ByteStore&,
                 std::uint8_t*, std::int64_t) {}
@@ -56,7 +52,6 @@ inline void look_up_rows(const std::uint8_t*, const std::uint8_t*, std::uint8_t*
 inline void mul_rows(const std::uint8_t*, const ByteLoad&, const float*, const ByteStore&,
                      std::uint8_t*, const RowShape&) {}
 inline void sum_rows(const std::uint8_t*, std::uint8_t, const RowShape&, std::int32_t*) {}
-inline void max_rows(std::span<const std::uint8_t* const>, bool, std::uint8_t*, std::int64_t) {}
 #endif
 
 }  // namespace avx512

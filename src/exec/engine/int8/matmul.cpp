@@ -16,7 +16,7 @@ using Tag = memory::format_tag;
 class IntegerLinear {
  public:
   /// `weights` are [K, N], or [N, K] when `transposed`.
-  IntegerLinear(const ByteGrid& source, IntegerTail tail, const SignedWeights& weights,
+  IntegerLinear(const ByteParams& source, IntegerTail tail, const SignedWeights& weights,
                 bool transposed, const at::Tensor& bias)
       : source_(source), tail_(std::move(tail)) {
     depth_ = weights.data.size(transposed ? 1 : 0);
@@ -38,7 +38,7 @@ class IntegerLinear {
     shape.back() = width_;
     at::Tensor dst = integer_destination(call, tail_, shape, at::MemoryFormat::Contiguous);
     multiply(src, call.in(LayerNode::kResidual), dst);
-    call.set(0, tail_.out ? dst : dst.to(tail_.real));
+    call.set(0, tail_.out ? dst : dst.to(tail_.float_type));
   }
 
   at::Tensor rows(const at::Tensor& src) {
@@ -53,11 +53,11 @@ class IntegerLinear {
     const std::int64_t rows = src.numel() / depth_;
     Plan& plan = plans_.get(
         {rows}, [&] { return plan_of_tail([&](TailForm form) { return make_plan(rows, form); }); });
-    at::Tensor real = plan.open ? at::empty(dst.sizes(), at::kFloat) : dst;
+    at::Tensor floats = plan.open ? at::empty(dst.sizes(), at::kFloat) : dst;
     point(plan.src, src);
-    point(plan.dst, real);
+    point(plan.dst, floats);
     plan.execute();
-    if (plan.open) dst = close_tail(tail_, std::move(real), residual);
+    if (plan.open) dst = close_tail(tail_, std::move(floats), residual);
   }
 
   Plan make_plan(std::int64_t rows, TailForm form) {
@@ -80,7 +80,7 @@ class IntegerLinear {
     return plan;
   }
 
-  ByteGrid source_;
+  ByteParams source_;
   IntegerTail tail_;
   std::int64_t depth_ = 0;
   std::int64_t width_ = 0;
@@ -93,11 +93,11 @@ class IntegerLinear {
 /// The same by our own tiles.
 class TiledLinear {
  public:
-  TiledLinear(const ByteGrid& source, const IntegerTail& tail, const at::Tensor& weights,
+  TiledLinear(const ByteParams& source, const IntegerTail& tail, const at::Tensor& weights,
               bool transposed, LayerNumbers numbers)
       : source_(source),
         type_(tail.type()),
-        real_(tail.real),
+        float_type_(tail.float_type),
         numbers_(std::move(numbers)),
         columns_(pack_matrix(weights, transposed)) {}
 
@@ -121,7 +121,7 @@ class TiledLinear {
     }
     const at::Tensor dst = new_tensor(shape, type_, at::MemoryFormat::Contiguous);
     multiply(src, residual, dst);
-    call.set(0, type_ == at::kFloat && real_ != at::kFloat ? dst.to(real_) : dst);
+    call.set(0, type_ == at::kFloat && float_type_ != at::kFloat ? dst.to(float_type_) : dst);
   }
 
   at::Tensor rows(const at::Tensor& src) const {
@@ -145,9 +145,9 @@ class TiledLinear {
                    .dst = dst.data_ptr()});
   }
 
-  ByteGrid source_;
+  ByteParams source_;
   at::ScalarType type_;
-  at::ScalarType real_;
+  at::ScalarType float_type_;
   LayerNumbers numbers_;
   PackedColumns columns_;
 };
@@ -155,7 +155,7 @@ class TiledLinear {
 /// Two activations whose leading axes broadcast.
 class IntegerBatched {
  public:
-  IntegerBatched(const ByteGrid& left, const ByteGrid& right, IntegerTail tail)
+  IntegerBatched(const ByteParams& left, const ByteParams& right, IntegerTail tail)
       : left_(left), right_(right), tail_(std::move(tail)) {}
 
   void operator()(Call& call) {
@@ -179,14 +179,14 @@ class IntegerBatched {
       Plan& plan = plans_.get(key, [&] {
         return plan_of_tail([&](TailForm form) { return make_plan(left, right, dst, form); });
       });
-      at::Tensor real = plan.open ? at::empty(shape, at::kFloat) : dst;
+      at::Tensor floats = plan.open ? at::empty(shape, at::kFloat) : dst;
       point(plan.src, left);
       point(plan.weights, right);
-      point(plan.dst, real);
+      point(plan.dst, floats);
       plan.execute();
-      if (plan.open) dst = close_tail(tail_, std::move(real), {});
+      if (plan.open) dst = close_tail(tail_, std::move(floats), {});
     }
-    call.set(0, tail_.out ? dst : dst.to(tail_.real));
+    call.set(0, tail_.out ? dst : dst.to(tail_.float_type));
   }
 
  private:
@@ -241,20 +241,20 @@ class IntegerBatched {
     return plan;
   }
 
-  ByteGrid left_;
-  ByteGrid right_;
+  ByteParams left_;
+  ByteParams right_;
   IntegerTail tail_;
   PlanCache plans_;
 };
 
-std::optional<Kernel> make_batched(const OpContext& context, const ByteGrid& source) {
+std::optional<Kernel> make_batched(const OpContext& context, const ByteParams& source) {
   if (context.has_input(LayerNode::kBias) || context.has_input(LayerNode::kResidual) ||
       context.input_rank(LayerNode::kX) < 2 || context.input_rank(LayerNode::kW) < 2) {
     return std::nullopt;
   }
   auto tail = take_tail(context, source);
-  const auto right =
-      take_grid(context, LayerNode::kWScale, LayerNode::kWZero, context.input_dtype(LayerNode::kW));
+  const auto right = take_params(context, LayerNode::kWScale, LayerNode::kWZero,
+                                 context.input_dtype(LayerNode::kW));
   if (!tail || !right) return std::nullopt;
   auto kernel = std::make_shared<IntegerBatched>(source, *right, std::move(*tail));
   return Kernel([kernel](Call& call) { (*kernel)(call); });
@@ -262,7 +262,7 @@ std::optional<Kernel> make_batched(const OpContext& context, const ByteGrid& sou
 
 }  // namespace
 
-RowsFunction make_integer_rows(const ByteGrid& source, const IntegerTail& tail,
+RowsFunction make_integer_rows(const ByteParams& source, const IntegerTail& tail,
                                const SignedWeights& weights, const at::Tensor& bias) {
   if (auto numbers = layer_numbers(source, tail, weights, bias)) {
     auto own =
@@ -277,8 +277,8 @@ std::optional<Kernel> make_integer_matmul(const OpContext& context) {
   if (!context.fast || !context.byte_products) return std::nullopt;
   if (context.has_input(LayerNode::kBias) && !context.constant(LayerNode::kBias).defined())
     return std::nullopt;
-  const auto source =
-      take_grid(context, LayerNode::kXScale, LayerNode::kXZero, context.input_dtype(LayerNode::kX));
+  const auto source = take_params(context, LayerNode::kXScale, LayerNode::kXZero,
+                                  context.input_dtype(LayerNode::kX));
   if (!source) return std::nullopt;
   const at::Tensor weight = context.constant(LayerNode::kW);
   if (!weight.defined()) return make_batched(context, *source);

@@ -13,24 +13,24 @@ namespace {
 
 constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
 
-struct Grids {
-  ByteGrid in;
-  ByteGrid out;
+struct InOut {
+  ByteParams in;
+  ByteParams out;
 };
 
-std::optional<Grids> take_grids(const OpContext& context) {
-  const auto in =
-      take_grid(context, UnaryNode::kXScale, UnaryNode::kXZero, context.input_dtype(UnaryNode::kX));
-  const auto out = take_grid(context, UnaryNode::kOutScale, UnaryNode::kOutZero,
-                             context.input_dtype(UnaryNode::kX));
+std::optional<InOut> take_both(const OpContext& context) {
+  const auto in = take_params(context, UnaryNode::kXScale, UnaryNode::kXZero,
+                              context.input_dtype(UnaryNode::kX));
+  const auto out = take_params(context, UnaryNode::kOutScale, UnaryNode::kOutZero,
+                               context.input_dtype(UnaryNode::kX));
   if (!in || !out) return std::nullopt;
-  return Grids{.in = *in, .out = *out};
+  return InOut{.in = *in, .out = *out};
 }
 
 /// The averages of each channel of an NHWC image, in one pass.
-/// Floats where there is no grid for them.
-at::Tensor average_channels(const at::Tensor& x, const ByteGrid& in,
-                            const std::optional<ByteGrid>& out) {
+/// Floats where there is no scale for them.
+at::Tensor average_channels(const at::Tensor& x, const ByteParams& in,
+                            const std::optional<ByteParams>& out) {
   const RowShape shape{.rows = x.size(2) * x.size(3), .columns = x.size(1)};
   at::Tensor dst = new_tensor({x.size(0), x.size(1), 1, 1}, out ? out->type : at::kFloat,
                               at::MemoryFormat::Contiguous);
@@ -41,7 +41,7 @@ at::Tensor average_channels(const at::Tensor& x, const ByteGrid& in,
   const std::int64_t size = shape.rows * shape.columns;
   // A large image alone is shared by its rows.
   const std::int64_t parts =
-      size >= 4 * kByteGrain && x.size(0) < sharing_threads() ? sharing_threads() : 1;
+      size >= 4 * kByteGrain && x.size(0) < pool_threads() ? pool_threads() : 1;
   const std::int64_t grain = std::max<std::int64_t>(4 * kByteGrain * parts / size, 1);
   std::vector<std::int32_t> sums(static_cast<std::size_t>(x.size(0) * parts * shape.columns), 0);
   share(0, x.size(0) * parts, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -74,12 +74,12 @@ at::Tensor average_channels(const at::Tensor& x, const ByteGrid& in,
 }
 
 Kernel make_global_average(const OpContext& context) {
-  const auto in =
-      take_grid(context, UnaryNode::kXScale, UnaryNode::kXZero, context.input_dtype(UnaryNode::kX));
+  const auto in = take_params(context, UnaryNode::kXScale, UnaryNode::kXZero,
+                              context.input_dtype(UnaryNode::kX));
   const auto out = context.has_input(UnaryNode::kOutScale)
-                       ? take_grid(context, UnaryNode::kOutScale, UnaryNode::kOutZero,
-                                   context.input_dtype(UnaryNode::kX))
-                       : std::optional<ByteGrid>();
+                       ? take_params(context, UnaryNode::kOutScale, UnaryNode::kOutZero,
+                                     context.input_dtype(UnaryNode::kX))
+                       : std::optional<ByteParams>();
   if (!in || (context.has_input(UnaryNode::kOutScale) && !out)) {
     return refuse("its scales and zero points must be constants, one each");
   }
@@ -89,10 +89,10 @@ Kernel make_global_average(const OpContext& context) {
     const at::Tensor& given = call.in(0);
     constexpr std::int64_t kMaxPixels = 1 << 22;
     if (given.dim() != 4 || given.numel() == 0 || given.size(2) * given.size(3) > kMaxPixels) {
-      const at::Tensor real = dequantize_bytes(given, in);
+      const at::Tensor floats = dequantize_bytes(given, in);
       Ints axes(static_cast<std::size_t>(std::max<std::int64_t>(given.dim() - 2, 0)));
       for (std::size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<std::int64_t>(i) + 2;
-      const at::Tensor mean = axes.empty() ? real : at::mean(real, axes, true);
+      const at::Tensor mean = axes.empty() ? floats : at::mean(floats, axes, true);
       return call.set(0, out ? quantize_floats(mean, *out) : mean);
     }
     call.set(0, average_channels(given.contiguous(kNhwc), in, out));
@@ -101,31 +101,31 @@ Kernel make_global_average(const OpContext& context) {
 
 /// Through floats between exact conversions: the window sums of bytes are exact in them.
 Kernel through_floats(const OpContext& context, std::string_view op, std::int64_t opset) {
-  const auto grids = take_grids(context);
-  if (!grids) return refuse("its scales and zero points must be constants, one each");
+  const auto params = take_both(context);
+  if (!params) return refuse("its scales and zero points must be constants, one each");
   const auto info = find_kernel("", op);
   OpContext inner{.graph = context.graph, .node = context.node};
   inner.opset = opset;
   inner.fast = context.fast;
   Kernel kernel = info->make(inner);
   if (!kernel.run) return kernel;
-  return [run = std::move(kernel.run), grids = *grids](Call& call) {
-    std::vector<at::Tensor> slots = {dequantize_bytes(call.in(0), grids.in), at::Tensor()};
+  return [run = std::move(kernel.run), params = *params](Call& call) {
+    std::vector<at::Tensor> slots = {dequantize_bytes(call.in(0), params.in), at::Tensor()};
     const std::array<int, 1> in = {0};
     const std::array<int, 1> out = {1};
-    Call real(slots, in, out);
-    run(real);
-    call.set(0, quantize_floats(slots[1], grids.out));
+    Call floats(slots, in, out);
+    run(floats);
+    call.set(0, quantize_floats(slots[1], params.out));
   };
 }
 
 /// Averages over windows of an NHWC image.
 class WindowAverage {
  public:
-  WindowAverage(const OpContext& context, const Grids& grids)
+  WindowAverage(const OpContext& context, const InOut& params)
       : window_(context.node, context.node.get_ints("kernel_shape").size()),
         count_pads_(context.node.get_int("count_include_pad", 0) != 0),
-        grids_(grids) {}
+        params_(params) {}
 
   /// Nothing where a window may lie outside the image.
   std::optional<at::Tensor> operator()(const at::Tensor& given) const {
@@ -138,7 +138,7 @@ class WindowAverage {
       if (room < 0 || std::max(pads[i], pads[i + 2]) >= window_.kernel[i]) return std::nullopt;
       shape[i + 2] = room / window_.strides[i] + 1;
     }
-    at::Tensor dst = new_tensor(shape, grids_.out.type, kNhwc);
+    at::Tensor dst = new_tensor(shape, params_.out.type, kNhwc);
     auto* to = mutable_bytes_of(dst);
     const std::int64_t lines = shape[0] * shape[2];
     const std::int64_t work = shape[3] * shape[1] * window_.kernel[0] * window_.kernel[1];
@@ -150,7 +150,7 @@ class WindowAverage {
           const Place place{.y = line % shape[2] * window_.strides[0] - pads[0],
                             .x = i * window_.strides[1] - pads[1]};
           average(x, line / shape[2], place, row);
-          quantize_loop(row.means.data(), grids_.out.scale, byte_store(grids_.out),
+          quantize_loop(row.means.data(), params_.out.scale, byte_store(params_.out),
                         to + (line * shape[3] + i) * shape[1], shape[1]);
         }
       }
@@ -179,14 +179,14 @@ class WindowAverage {
     const auto* src = bytes_of(x) + (image * x.size(2) * width + left) * channels;
     std::ranges::fill(row.sums, 0);
     for (std::int64_t y = top; y < bottom; ++y) {
-      sum_rows_loop(src + y * width * channels, grids_.in.flip(),
+      sum_rows_loop(src + y * width * channels, params_.in.flip(),
                     {.rows = pixels, .columns = channels}, row.sums.data());
     }
     const auto there = static_cast<double>((bottom - top) * pixels);
     const double count =
         count_pads_ ? static_cast<double>(window_.kernel[0] * window_.kernel[1]) : there;
-    const double shift = static_cast<double>(grids_.in.flipped_zero()) * there;
-    const double scale = static_cast<double>(grids_.in.scale) / count;
+    const double shift = static_cast<double>(params_.in.flipped_zero()) * there;
+    const double scale = static_cast<double>(params_.in.scale) / count;
     for (std::size_t c = 0; c < row.sums.size(); ++c) {
       row.means[c] = static_cast<float>((static_cast<double>(row.sums[c]) - shift) * scale);
     }
@@ -194,7 +194,7 @@ class WindowAverage {
 
   Window window_;
   bool count_pads_;
-  Grids grids_;
+  InOut params_;
 };
 
 Kernel make_average(const OpContext& context) {
@@ -204,15 +204,15 @@ Kernel make_average(const OpContext& context) {
   const Ints dilations = context.node.get_ints("dilations");
   const bool plain = std::ranges::all_of(dilations, [](auto each) { return each == 1; });
   const std::vector<std::size_t> taken = context.taken;
-  const auto grids = take_grids(context);
+  const auto params = take_both(context);
   context.taken = taken;
   constexpr std::int64_t kMaxWindow = 1 << 22;  // sums of bytes stay below 2^30
-  if (!floats.run || !grids || kernel.size() != 2 || !plain || kernel[0] > kMaxWindow ||
+  if (!floats.run || !params || kernel.size() != 2 || !plain || kernel[0] > kMaxWindow ||
       kernel[1] > kMaxWindow / kernel[0] || context.node.get_int("ceil_mode", 0) != 0) {
     return floats;
   }
   return sharing(
-      [average = WindowAverage(context, *grids), run = std::move(floats.run)](Call& call) {
+      [average = WindowAverage(context, *params), run = std::move(floats.run)](Call& call) {
         auto result = average(call.in(0));
         if (!result) return run(call);
         call.set(0, std::move(*result));
@@ -222,16 +222,16 @@ Kernel make_average(const OpContext& context) {
 /// Softmax of rows of bytes: exponentials of the distance to the largest are looked up.
 class ByteSoftmax {
  public:
-  explicit ByteSoftmax(const Grids& grids) : grids_(grids) {
+  explicit ByteSoftmax(const InOut& params) : params_(params) {
     for (std::size_t i = 0; i < powers_.size(); ++i) {
       powers_[i] = static_cast<float>(
-          std::exp(-static_cast<double>(i) * static_cast<double>(grids.in.scale)));
+          std::exp(-static_cast<double>(i) * static_cast<double>(params.in.scale)));
     }
   }
 
   at::Tensor operator()(const at::Tensor& given) const {
     const at::Tensor x = given.contiguous();
-    at::Tensor dst = new_tensor(x.sizes(), grids_.out.type, at::MemoryFormat::Contiguous);
+    at::Tensor dst = new_tensor(x.sizes(), params_.out.type, at::MemoryFormat::Contiguous);
     const std::int64_t columns = x.size(-1);
     if (x.numel() == 0) return dst;
     const auto* src = bytes_of(x);
@@ -241,8 +241,8 @@ class ByteSoftmax {
       std::vector<float> row(static_cast<std::size_t>(columns));
       for (std::int64_t i = begin; i < end; ++i) {
         const float sum = exponentials(src + i * columns, row);
-        quantize_loop(row.data(), grids_.out.scale * sum, byte_store(grids_.out), to + i * columns,
-                      columns);
+        quantize_loop(row.data(), params_.out.scale * sum, byte_store(params_.out),
+                      to + i * columns, columns);
       }
     });
     return dst;
@@ -251,7 +251,7 @@ class ByteSoftmax {
  private:
   /// Returns their sum.
   float exponentials(const std::uint8_t* src, std::vector<float>& row) const {
-    const std::uint8_t flip = grids_.in.flip();
+    const std::uint8_t flip = params_.in.flip();
     int most = 0;
     for (std::size_t i = 0; i < row.size(); ++i) most = std::max<int>(most, src[i] ^ flip);
     double sum = 0;
@@ -262,7 +262,7 @@ class ByteSoftmax {
     return static_cast<float>(sum);
   }
 
-  Grids grids_;
+  InOut params_;
   std::array<float, 256> powers_{};
 };
 
@@ -272,10 +272,10 @@ Kernel make_softmax(const OpContext& context) {
   const std::int64_t axis = context.node.get_int("axis", opset < 13 ? 1 : -1);
   Kernel floats = through_floats(context, "Softmax", opset);
   const std::vector<std::size_t> taken = context.taken;
-  const auto grids = take_grids(context);
+  const auto params = take_both(context);
   context.taken = taken;
-  if (!floats.run || !grids) return floats;
-  return sharing([softmax = ByteSoftmax(*grids), axis, run = std::move(floats.run)](Call& call) {
+  if (!floats.run || !params) return floats;
+  return sharing([softmax = ByteSoftmax(*params), axis, run = std::move(floats.run)](Call& call) {
     const at::Tensor& x = call.in(0);
     if (x.dim() == 0 || (axis != -1 && axis != x.dim() - 1)) return run(call);
     call.set(0, softmax(x));

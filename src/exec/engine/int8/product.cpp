@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs weights for tiles, cuts products into tiles and shares them between threads.
+// Packs weights for tiles, splits products into tiles and shares them between threads.
 #include "exec/engine/int8/product.h"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ class Worker {
       : columns_(columns),
         finish_(finish),
         rows_(rows),
-        fetches_(finish.real && rows.count * columns.columns() > kFetched) {}
+        fetches_(finish.floats && rows.count * columns.columns() > kFetched) {}
 
   void operator()(const Share& share) const {
     const RowForm form = columns_.form();
@@ -161,7 +161,7 @@ class Worker {
     const std::int64_t column = kTileColumns * panel.first;
     const std::int64_t stride = columns_.columns();
     const std::int64_t left =
-        tiles.spills && !finish_.real ? kTileColumns * panel.width : stride - column;
+        tiles.spills && !finish_.floats ? kTileColumns * panel.width : stride - column;
     if (finish_.plain()) {
       sum_tiles(tile,
                 {.finish = &finish_,
@@ -174,7 +174,7 @@ class Worker {
       return;
     }
     alignas(64) std::int32_t sums[kMaxTileSums];
-    const std::int64_t size = finish_.real ? sizeof(float) : 1;
+    const std::int64_t size = finish_.floats ? sizeof(float) : 1;
     tile.sums = sums;
     FinishedTile finished{.sums = sums,
                           .width = panel.width,
@@ -215,7 +215,7 @@ class Worker {
   const PackedColumns& columns_;
   const Finish& finish_;
   const ProductRows& rows_;
-  bool fetches_;  ///< real results, more than stay in a core's cache
+  bool fetches_;  ///< float results, more than stay in a core's cache
 };
 
 /// How much longer the longest of equal shares takes than an even one.
@@ -243,23 +243,25 @@ std::int64_t effort(const PackedColumns& columns, std::int64_t rows) {
   return rows * columns.columns() * (form.runs * form.padded() + kFinishing);
 }
 
-bool is_known(const Fusion& fusion, bool real) {
+bool is_known(const Fusion& fusion, bool floats) {
   const std::string& name = fusion.activation;
   return name.empty() || name == "relu" || name == "clip" || name == "leaky_relu" ||
-         (real && name == "gelu");
+         (floats && name == "gelu");
 }
 
-AddedBytes added_bytes(const ByteGrid& grid, float step) {
-  return {.scale = grid.scale / step, .shift = grid.flipped_zero(), .flip = repeated(grid.flip())};
+AddedBytes added_bytes(const ByteParams& params, float step) {
+  return {.scale = params.scale / step,
+          .shift = params.flipped_zero(),
+          .flip = repeated(params.flip())};
 }
 
-ByteStore store_of(const ByteGrid& grid, const Fusion& fusion) {
-  return clamped_store(grid, fusion.activation, fusion.alpha, fusion.beta);
+ByteStore store_of(const ByteParams& params, const Fusion& fusion) {
+  return clamped_store(params, fusion.activation, fusion.alpha, fusion.beta);
 }
 
-/// What rounds to bytes; `grid` is that of the first rounding.
-void set_bytes(Finish& finish, const IntegerTail& tail, const ByteGrid& grid) {
-  const ByteStore store = store_of(grid, tail.fusion);
+/// What rounds to bytes; `params` are those of the first rounding.
+void set_bytes(Finish& finish, const IntegerTail& tail, const ByteParams& params) {
+  const ByteStore store = store_of(params, tail.fusion);
   finish.out = BytePattern(store);
   if (!tail.residual) return;
   finish.add = tail.middle ? AddBytes::Twice : AddBytes::Once;
@@ -271,8 +273,8 @@ void set_bytes(Finish& finish, const IntegerTail& tail, const ByteGrid& grid) {
   finish.middle = {.low = store.low - store.zero,
                    .high = store.high - store.zero,
                    .zero = store.zero,
-                   .sum = tail.residual_first ? byte_sum(*tail.residual, grid, *tail.out)
-                                              : byte_sum(grid, *tail.residual, *tail.out),
+                   .sum = tail.residual_first ? byte_sum(*tail.residual, params, *tail.out)
+                                              : byte_sum(params, *tail.residual, *tail.out),
                    .residual_first = tail.residual_first};
 }
 
@@ -324,7 +326,7 @@ void multiply_rows(const PackedColumns& columns, const Finish& finish, const Pro
   constexpr std::int64_t kWorth = 1 << 18;  // for each thread
   const std::int64_t all = effort(columns, rows.count);
   if (all < kWorth / 2) return work({0, rows.count, 0, panels});
-  const std::int64_t threads = sharing_threads();
+  const std::int64_t threads = pool_threads();
   const std::int64_t grain = std::max<std::int64_t>(kWorth * threads / all, 1);
   const bool by_columns = shares_columns(columns, rows.count, threads);
   share(0, threads, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -332,12 +334,12 @@ void multiply_rows(const PackedColumns& columns, const Finish& finish, const Pro
       return std::pair(begin * whole / threads, end * whole / threads);
     };
     if (by_columns) {
-      const auto cut = part(static_cast<std::int64_t>(panels));
-      work({0, rows.count, static_cast<std::size_t>(cut.first),
-            static_cast<std::size_t>(cut.second)});
+      const auto own = part(static_cast<std::int64_t>(panels));
+      work({0, rows.count, static_cast<std::size_t>(own.first),
+            static_cast<std::size_t>(own.second)});
     } else {
-      const auto cut = part(rows.count);
-      work({cut.first, cut.second - cut.first, 0, panels});
+      const auto own = part(rows.count);
+      work({own.first, own.second - own.first, 0, panels});
     }
   });
 }
@@ -373,7 +375,7 @@ PackedColumns pack_matrix(const at::Tensor& weights, bool transposed) {
   return columns;
 }
 
-std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerTail& tail,
+std::optional<LayerNumbers> layer_numbers(const ByteParams& source, const IntegerTail& tail,
                                           const SignedWeights& weights, const at::Tensor& bias) {
   constexpr std::int64_t kMaxDepth = 1 << 15;  // sums stay below 2^30
   const auto channels = static_cast<std::int64_t>(weights.sums.size());
@@ -384,12 +386,12 @@ std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerT
   }
   LayerNumbers numbers;
   Finish& finish = numbers.finish;
-  finish.real = !tail.out;
-  // Sums are first counted in steps of the grid where they are rounded first.
-  const std::optional<ByteGrid>& grid = tail.middle ? tail.middle : tail.out;
-  const float step = grid ? grid->scale : 1.0F;
+  finish.floats = !tail.out;
+  // Sums are first divided by the scale with which they are rounded first.
+  const std::optional<ByteParams>& params = tail.middle ? tail.middle : tail.out;
+  const float step = params ? params->scale : 1.0F;
   set_activation(finish, tail.fusion);
-  if (grid) set_bytes(finish, tail, *grid);
+  if (params) set_bytes(finish, tail, *params);
   const at::Tensor wide = bias.defined()
                               ? bias.to(at::kDouble).reshape(-1).expand({channels}).contiguous()
                               : at::zeros({channels}, at::kDouble);

@@ -58,7 +58,7 @@ struct ProductRows {
   const std::int32_t* start = nullptr;  ///< of the sums, for every column
   const void* residual = nullptr;
   void* dst = nullptr;
-  const float* factors = nullptr;  ///< of real results, one for each row; or null
+  const float* factors = nullptr;  ///< of floats, one for each row; or null
 };
 
 /// Multiplies; results lie row by row.
@@ -76,7 +76,7 @@ struct LayerNumbers {
   std::vector<std::int32_t> start;
 };
 /// Nothing where this machine or the tail (its activation) wants another kernel.
-std::optional<LayerNumbers> layer_numbers(const ByteGrid& source, const IntegerTail& tail,
+std::optional<LayerNumbers> layer_numbers(const ByteParams& source, const IntegerTail& tail,
                                           const SignedWeights& weights, const at::Tensor& bias);
 
 /// Sixteen a time.

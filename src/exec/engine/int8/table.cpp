@@ -62,10 +62,10 @@ class ChannelTables {
 };
 
 /// A float for each byte.
-class RealTable {
+class FloatTable {
  public:
   /// `results` are 256 floats, for the source's values from the least to the greatest.
-  RealTable(at::ScalarType from, const at::Tensor& results) : from_(from) {
+  FloatTable(at::ScalarType from, const at::Tensor& results) : from_(from) {
     const at::Tensor flat = results.contiguous();
     const std::size_t flip = from == at::kChar ? 0x80 : 0;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -119,7 +119,7 @@ Kernel make_table(const OpContext& context) {
     return sharing([tables](Call& call) { call.set(0, tables(call.in(0))); });
   }
   if (results[0].scalar_type() == at::kFloat) {
-    const RealTable table(type, results[0].reshape(-1));
+    const FloatTable table(type, results[0].reshape(-1));
     return sharing([table](Call& call) { call.set(0, table(call.in(0))); });
   }
   const ByteTable table(type, results[0].reshape(-1));
@@ -128,11 +128,11 @@ Kernel make_table(const OpContext& context) {
 
 template <typename Function>
 Kernel function_table(const OpContext& context, Function function) {
-  const auto in = take_grid(context, 1, 2, context.input_dtype(0));
-  const auto out = take_grid(context, 3, 4, context.input_dtype(0));
+  const auto in = take_params(context, 1, 2, context.input_dtype(0));
+  const auto out = take_params(context, 3, 4, context.input_dtype(0));
   if (!in || !out) return refuse("its scales and zero points must be constants, one each");
-  const at::Tensor real = dequantize_bytes(all_bytes(in->type), *in);
-  const ByteTable table(in->type, quantize_floats(function(real), *out));
+  const at::Tensor floats = dequantize_bytes(all_bytes(in->type), *in);
+  const ByteTable table(in->type, quantize_floats(function(floats), *out));
   return sharing([table](Call& call) { call.set(0, table(call.in(0))); });
 }
 

@@ -16,7 +16,7 @@ namespace {
 using dnnl::algorithm;
 
 /// Whether saturation alone clips as the activation does.
-bool saturates_alike(const Fusion& fusion, const ByteGrid& out) {
+bool saturates_alike(const Fusion& fusion, const ByteParams& out) {
   if (fusion.activation == "relu") return out.zero == out.least();
   if (fusion.activation != "clip") return false;
   const auto steps = [&](float bound) { return std::nearbyint(bound / out.scale); };
@@ -24,8 +24,8 @@ bool saturates_alike(const Fusion& fusion, const ByteGrid& out) {
          steps(fusion.beta) + static_cast<float>(out.zero) >= static_cast<float>(out.greatest());
 }
 
-/// The activation in steps of the result, where that is a matter of its parameters.
-bool append_in_steps(dnnl::post_ops& ops, const Fusion& fusion, float step) {
+/// The activation over the scale of the result, where that is a matter of its parameters.
+bool append_scaled(dnnl::post_ops& ops, const Fusion& fusion, float step) {
   if (fusion.activation == "relu") {
     ops.append_eltwise(1.0F, algorithm::eltwise_relu, 0.0F, 0.0F);
   } else if (fusion.activation == "leaky_relu") {
@@ -61,7 +61,7 @@ std::vector<std::int64_t> channel_sums(const at::Tensor& weights, std::int64_t a
   return sums;
 }
 
-bool works_in_steps(const Fusion& fusion) {
+bool works_on_quotients(const Fusion& fusion) {
   return fusion.activation.empty() || fusion.activation == "relu" ||
          fusion.activation == "leaky_relu" || fusion.activation == "clip" ||
          fusion.activation == "hard_sigmoid";
@@ -69,25 +69,25 @@ bool works_in_steps(const Fusion& fusion) {
 
 }  // namespace
 
-std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source) {
+std::optional<IntegerTail> take_tail(const OpContext& context, const ByteParams& source) {
   IntegerTail tail;
   const at::Tensor scales = context.constant(LayerNode::kWScale);
   if (!scales.defined() || scales.dim() > 1) return std::nullopt;
   if (context.has_input(LayerNode::kOutScale)) {
-    tail.out = take_grid(context, LayerNode::kOutScale, LayerNode::kOutZero);
+    tail.out = take_params(context, LayerNode::kOutScale, LayerNode::kOutZero);
     if (!tail.out) return std::nullopt;
   } else {
     const auto to = static_cast<DType>(context.node.get_int("to", 1));
-    tail.real = to == DType::Float16    ? at::kHalf
-                : to == DType::BFloat16 ? at::kBFloat16
-                                        : at::kFloat;
+    tail.float_type = to == DType::Float16    ? at::kHalf
+                      : to == DType::BFloat16 ? at::kBFloat16
+                                              : at::kFloat;
   }
   if (context.has_input(LayerNode::kResidual)) {
-    tail.residual = take_grid(context, LayerNode::kResidualScale, LayerNode::kResidualZero);
+    tail.residual = take_params(context, LayerNode::kResidualScale, LayerNode::kResidualZero);
     if (!tail.residual) return std::nullopt;
   }
   if (context.has_input(LayerNode::kMiddleScale)) {
-    tail.middle = take_grid(context, LayerNode::kMiddleScale, LayerNode::kMiddleZero);
+    tail.middle = take_params(context, LayerNode::kMiddleScale, LayerNode::kMiddleZero);
     if (!tail.middle || !tail.out || !tail.residual) return std::nullopt;
     tail.residual_first = context.node.get_int("residual_first", 0) != 0;
     tail.sum = Fusion::activation_of(context.node, "sum_");
@@ -111,14 +111,14 @@ dnnl::memory::data_type dnnl_type(const IntegerTail& tail, TailForm form) {
   return dnnl_type(form == TailForm::Open ? at::kFloat : tail.type());
 }
 
-at::Tensor close_tail(const IntegerTail& tail, at::Tensor real, const at::Tensor& residual) {
+at::Tensor close_tail(const IntegerTail& tail, at::Tensor floats, const at::Tensor& residual) {
   if (tail.residual) {
-    real += (residual.to(at::kFloat) - tail.residual->zero) * tail.residual->scale;
+    floats += (residual.to(at::kFloat) - tail.residual->zero) * tail.residual->scale;
   }
-  real = apply(tail.fusion, std::move(real), {});
-  if (!tail.out) return real;
+  floats = apply(tail.fusion, std::move(floats), {});
+  if (!tail.out) return floats;
   const at::Tensor zero = at::scalar_tensor(tail.out->zero, at::kInt);
-  return to_grid(at::round(real / tail.out->scale), zero, tail.out->type);
+  return to_integers(at::round(floats / tail.out->scale), zero, tail.out->type);
 }
 
 dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailForm form) {
@@ -129,19 +129,19 @@ dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailF
     return attributes;
   }
   const float step = tail.out ? tail.out->scale : 1.0F;
-  const bool in_steps = works_in_steps(tail.fusion);
+  const bool divided = works_on_quotients(tail.fusion);
   std::vector<float> scales = tail.sum_scales;
-  if (in_steps) {
+  if (divided) {
     for (float& each : scales) each /= step;
   }
   attributes.set_output_scales(scales.size() == 1 ? 0 : 1 << axis, scales);
   dnnl::post_ops ops;
   if (tail.residual) {
-    ops.append_sum(in_steps ? tail.residual->scale / step : tail.residual->scale,
+    ops.append_sum(divided ? tail.residual->scale / step : tail.residual->scale,
                    tail.residual->zero, dnnl_type(tail.residual->type));
   }
   const bool saturates = tail.out && saturates_alike(tail.fusion, *tail.out);
-  if (!tail.fusion.activation.empty() && !saturates && !append_in_steps(ops, tail.fusion, step)) {
+  if (!tail.fusion.activation.empty() && !saturates && !append_scaled(ops, tail.fusion, step)) {
     append_activation(ops, tail.fusion);
     if (tail.out) ops.append_eltwise(1.0F, algorithm::eltwise_linear, 1.0F / step, 0.0F);
   }

@@ -2,20 +2,20 @@
 // What an integer layer does after its sums: scales, residual, activation, zero point.
 #pragma once
 
-#include "exec/engine/int8/grid.h"
+#include "exec/engine/int8/byte_params.h"
 #include "exec/engine/onednn/plan.h"
 
 namespace quench::exec {
 
 /// Everything behind the sums of a layer, known when its kernel is made.
 struct IntegerTail {
-  std::vector<float> sum_scales;     ///< one, or one a channel: what a step of a sum stands for
-  std::optional<ByteGrid> out;       ///< nothing: the result is real numbers
-  at::ScalarType real = at::kFloat;  ///< their type
-  std::optional<ByteGrid> residual;
+  std::vector<float> sum_scales;           ///< of the sums: per tensor or per channel
+  std::optional<ByteParams> out;           ///< nothing: the result is float
+  at::ScalarType float_type = at::kFloat;  ///< their type
+  std::optional<ByteParams> residual;
   Fusion fusion;  ///< its activation
-  /// The grid on which the layer is rounded before the residual is added; nothing: it is not.
-  std::optional<ByteGrid> middle;
+  /// With which the layer is rounded before the residual is added; nothing: it is not.
+  std::optional<ByteParams> middle;
   bool residual_first = false;  ///< of the operands of that sum
   Fusion sum;                   ///< the activation behind it: none, relu or clip
 
@@ -23,7 +23,7 @@ struct IntegerTail {
 };
 
 /// The tail of a LayerNode; nothing when a scale is not a constant. Takes the constants.
-std::optional<IntegerTail> take_tail(const OpContext& context, const ByteGrid& source);
+std::optional<IntegerTail> take_tail(const OpContext& context, const ByteParams& source);
 /// The tail without what follows its first rounding.
 IntegerTail until_middle(IntegerTail tail);
 /// How much of a tail a primitive does. ONNX rounds before it adds the zero point. The sum of both
@@ -39,7 +39,7 @@ dnnl::primitive_attr integer_attributes(const IntegerTail& tail, int axis, TailF
 /// The type of a primitive's results.
 dnnl::memory::data_type dnnl_type(const IntegerTail& tail, TailForm form);
 /// What an open plan leaves to do; the residual is undefined where the tail has none.
-at::Tensor close_tail(const IntegerTail& tail, at::Tensor real, const at::Tensor& residual);
+at::Tensor close_tail(const IntegerTail& tail, at::Tensor floats, const at::Tensor& residual);
 
 /// The plan of the first form that oneDNN has.
 template <typename Make>
@@ -81,8 +81,8 @@ struct SignedWeights {
 std::optional<SignedWeights> take_weights(const OpContext& context, std::size_t weight,
                                           std::size_t zero, std::int64_t axis);
 
-/// The bias in steps of the sums, less what the source's zero point adds to each: 32-bit integers
-/// where the node's bias is, else floats. Undefined when there is nothing to add.
+/// The bias over the scale of the sums, less what the source's zero point adds to each: 32-bit
+/// integers where the node's bias is, else floats. Undefined when there is nothing to add.
 at::Tensor sums_bias(const at::Tensor& bias, const std::vector<float>& sum_scales,
                      const std::vector<std::int64_t>& weight_sums, std::int64_t source_zero);
 

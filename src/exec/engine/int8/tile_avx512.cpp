@@ -21,7 +21,7 @@ QUENCH_VNNI inline __m512i four_bytes(const std::uint8_t* from) {
   return _mm512_set1_epi32(bytes);
 }
 
-/// A row of the tile as whole numbers of steps.
+/// A row of the tile, scaled and rounded.
 template <int kWidth, bool kBare>
 QUENCH_VNNI inline void round_row(const __m512i* sums, const TileBytes& to, __m512i* whole) {
   QUENCH_UNROLL
@@ -51,7 +51,7 @@ QUENCH_VNNI inline void store_bytes(const __m512i (*sums)[kWidth], const TileByt
     for (int k = 0; k < kAtOnce; ++k) {
       if (i + k < kRows) round_row<kWidth, kBare>(sums[i + k], to, &whole[k * kWidth]);
     }
-    const __m512i bytes = kBare ? lanes::cut(whole, out) : lanes::packed(whole, out);
+    const __m512i bytes = kBare ? lanes::saturated(whole, out) : lanes::packed(whole, out);
     QUENCH_UNROLL
     for (int k = 0; k < kAtOnce; ++k) {
       if (i + k >= kRows) break;

@@ -53,7 +53,7 @@ struct Patches {
     std::int64_t stride;
     std::uint8_t* scratch;
   };
-  /// The image of a line of pixels of the result, and the first of its rows that they read.
+  /// The image of a row of pixels of the result, and the first of its rows that they read.
   struct Line {
     const std::uint8_t* image;
     std::int64_t y;
@@ -63,7 +63,7 @@ struct Patches {
     }
   };
 
-  /// Pixels of a line from `x` up to `last`: those at the border one by one.
+  /// Pixels of a row from `x` up to `last`: those at the border one by one.
   void locate(const Line& line, std::int64_t x, std::int64_t last, Places& places) const {
     const std::int64_t reach = (columns - 1) * dilation_x + pixels;
     const bool whole = line.y >= 0 && line.y + (rows - 1) * dilation_y < height && reach <= width;
@@ -198,12 +198,12 @@ at::Tensor to_2d(const at::Tensor& tensor) {
 
 class TiledConv {
  public:
-  TiledConv(Window window, const ByteGrid& source, const IntegerTail& tail,
+  TiledConv(Window window, const ByteParams& source, const IntegerTail& tail,
             const at::Tensor& weights, LayerNumbers numbers)
       : window_(std::move(window)),
         source_(source),
         type_(tail.type()),
-        real_(tail.real),
+        float_type_(tail.float_type),
         shape_(weights.sizes().vec()),
         numbers_(std::move(numbers)),
         columns_(pack(weights, row_form(window_, weights))),
@@ -239,7 +239,7 @@ class TiledConv {
                      .residual = residual.defined() ? residual.data_ptr() : nullptr,
                      .dst = dst.data_ptr()};
     multiply_rows(columns_, numbers_.finish, rows);
-    return type_ == at::kFloat && real_ != at::kFloat ? dst.to(real_) : dst;
+    return type_ == at::kFloat && float_type_ != at::kFloat ? dst.to(float_type_) : dst;
   }
 
  private:
@@ -311,16 +311,16 @@ class TiledConv {
   }
 
   Window window_;
-  ByteGrid source_;
+  ByteParams source_;
   at::ScalarType type_;
-  at::ScalarType real_;
+  at::ScalarType float_type_;
   Ints shape_;
   LayerNumbers numbers_;
   PackedColumns columns_;
   std::vector<std::uint8_t> zeros_;
 };
 
-std::shared_ptr<TiledConv> make(const ConvAttributes& attributes, const ByteGrid& source,
+std::shared_ptr<TiledConv> make(const ConvAttributes& attributes, const ByteParams& source,
                                 const IntegerTail& tail, const SignedWeights& weights,
                                 const at::Tensor& bias) {
   if (attributes.groups != 1 || attributes.rank > 2) return nullptr;
@@ -336,7 +336,7 @@ std::shared_ptr<TiledConv> make(const ConvAttributes& attributes, const ByteGrid
 
 }  // namespace
 
-std::optional<Kernel> make_tiled_conv(const ConvAttributes& attributes, const ByteGrid& source,
+std::optional<Kernel> make_tiled_conv(const ConvAttributes& attributes, const ByteParams& source,
                                       const IntegerTail& tail, const SignedWeights& weights,
                                       const at::Tensor& bias) {
   auto conv = make(attributes, source, tail, weights, bias);
@@ -344,7 +344,7 @@ std::optional<Kernel> make_tiled_conv(const ConvAttributes& attributes, const By
   return sharing([conv](Call& call) { (*conv)(call); });
 }
 
-BytesFunction make_tiled_conv_function(const ConvAttributes& attributes, const ByteGrid& source,
+BytesFunction make_tiled_conv_function(const ConvAttributes& attributes, const ByteParams& source,
                                        const IntegerTail& tail, const SignedWeights& weights,
                                        const at::Tensor& bias) {
   auto conv = make(attributes, source, tail, weights, bias);

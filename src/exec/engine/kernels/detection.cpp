@@ -135,51 +135,50 @@ Corners corners_at(float y, float x, std::int64_t height, std::int64_t width) {
 }
 
 /// Where one region's bins begin, how large they are and how many samples each has.
-struct RoiGrid {
+struct RoiSamples {
   float y, x, bin_h, bin_w;
   std::int64_t rows, columns;
 };
 
-RoiGrid grid_of(const float* roi, const RoiAlign& align) {
+RoiSamples samples_of(const float* roi, const RoiAlign& align) {
   const float offset = align.half_pixel ? 0.5F : 0.0F;
-  RoiGrid grid{};
-  grid.x = roi[0] * align.scale - offset;
-  grid.y = roi[1] * align.scale - offset;
-  float width = roi[2] * align.scale - offset - grid.x;
-  float height = roi[3] * align.scale - offset - grid.y;
+  RoiSamples at{};
+  at.x = roi[0] * align.scale - offset;
+  at.y = roi[1] * align.scale - offset;
+  float width = roi[2] * align.scale - offset - at.x;
+  float height = roi[3] * align.scale - offset - at.y;
   if (!align.half_pixel) {
     width = std::max(width, 1.0F);
     height = std::max(height, 1.0F);
   }
-  grid.bin_h = height / static_cast<float>(align.height);
-  grid.bin_w = width / static_cast<float>(align.width);
+  at.bin_h = height / static_cast<float>(align.height);
+  at.bin_w = width / static_cast<float>(align.width);
   const auto samples = [&](float bin) {
     return align.ratio > 0 ? align.ratio : static_cast<std::int64_t>(std::ceil(bin));
   };
-  grid.rows = samples(grid.bin_h);
-  grid.columns = samples(grid.bin_w);
+  at.rows = samples(at.bin_h);
+  at.columns = samples(at.bin_w);
   constexpr std::int64_t kMaxSamples = 100'000;
-  if (grid.rows > kMaxSamples || grid.columns > kMaxSamples) {
-    fail(ErrorKind::BadData, "a region takes {}x{} samples", grid.rows, grid.columns);
+  if (at.rows > kMaxSamples || at.columns > kMaxSamples) {
+    fail(ErrorKind::BadData, "a region takes {}x{} samples", at.rows, at.columns);
   }
-  return grid;
+  return at;
 }
 
 /// One output element: the mean, or the largest weighted corner, over the samples of a bin.
-float pool_bin(const float* plane, std::int64_t height, std::int64_t width, const RoiGrid& grid,
+float pool_bin(const float* plane, std::int64_t height, std::int64_t width, const RoiSamples& at,
                const RoiAlign& align, std::int64_t bin) {
   const auto bin_y = static_cast<float>(bin / align.width);
   const auto bin_x = static_cast<float>(bin % align.width);
   float sum = 0;
   float best = 0;
   bool first = true;
-  for (std::int64_t i = 0; i < grid.rows; ++i) {
-    const float y = grid.y + bin_y * grid.bin_h +
-                    (static_cast<float>(i) + 0.5F) * grid.bin_h / static_cast<float>(grid.rows);
-    for (std::int64_t j = 0; j < grid.columns; ++j) {
-      const float x =
-          grid.x + bin_x * grid.bin_w +
-          (static_cast<float>(j) + 0.5F) * grid.bin_w / static_cast<float>(grid.columns);
+  for (std::int64_t i = 0; i < at.rows; ++i) {
+    const float y = at.y + bin_y * at.bin_h +
+                    (static_cast<float>(i) + 0.5F) * at.bin_h / static_cast<float>(at.rows);
+    for (std::int64_t j = 0; j < at.columns; ++j) {
+      const float x = at.x + bin_x * at.bin_w +
+                      (static_cast<float>(j) + 0.5F) * at.bin_w / static_cast<float>(at.columns);
       const Corners corners = corners_at(y, x, height, width);
       for (std::size_t k = 0; k < 4; ++k) {
         const float value = corners.weight[k] * plane[corners.place[k]];
@@ -189,7 +188,7 @@ float pool_bin(const float* plane, std::int64_t height, std::int64_t width, cons
       }
     }
   }
-  const auto count = static_cast<float>(std::max<std::int64_t>(grid.rows * grid.columns, 1));
+  const auto count = static_cast<float>(std::max<std::int64_t>(at.rows * at.columns, 1));
   return align.maximum ? best : sum / count;
 }
 
@@ -206,11 +205,11 @@ void run_roi_align(Call& call, const RoiAlign& align) {
   at::Tensor result = at::empty({rois.size(0), channels, align.height, align.width}, x.options());
   auto* out = result.data_ptr<float>();
   for (std::size_t n = 0; n < batches.size(); ++n) {
-    const RoiGrid grid = grid_of(rois.data_ptr<float>() + 4 * n, align);
+    const RoiSamples at = samples_of(rois.data_ptr<float>() + 4 * n, align);
     for (std::int64_t c = 0; c < channels; ++c) {
       const float* plane = x.data_ptr<float>() + (batches[n] * channels + c) * height * width;
       for (std::int64_t bin = 0; bin < bins; ++bin) {
-        *out++ = pool_bin(plane, height, width, grid, align, bin);
+        *out++ = pool_bin(plane, height, width, at, align, bin);
       }
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that cut, join and rearrange tensors.
+// Operators that slice, join and rearrange tensors.
 #include <algorithm>
 #include <numeric>
 

@@ -3,7 +3,7 @@
 #include "exec/engine/int8/bytes.h"
 #include "exec/engine/kernels/common.h"
 #include "exec/engine/kernels/rows.h"
-#include "exec/engine/team.h"
+#include "exec/engine/parallel.h"
 
 namespace quench::exec {
 namespace {

@@ -33,37 +33,37 @@ std::vector<T> per_row(const at::Tensor& tensor, std::int64_t rows, std::int64_t
 }
 
 std::shared_ptr<const quant::PackedRows> pack_rows(const at::Tensor& integers,
-                                                   quant::RowGrids grids) {
+                                                   quant::RowParams params) {
   const auto count = static_cast<std::size_t>(integers.numel());
   const std::int64_t rows = integers.size(0);
   if (integers.scalar_type() == at::kShort) {
     return std::make_shared<quant::PackedRows>(std::span(integers.data_ptr<std::int16_t>(), count),
-                                               rows, std::move(grids));
+                                               rows, std::move(params));
   }
   return std::make_shared<quant::PackedRows>(std::span(integers.data_ptr<std::int8_t>(), count),
-                                             rows, std::move(grids));
+                                             rows, std::move(params));
 }
 
-/// Null where the grids do not fit the weight: the node may come from a file.
+/// Null where scales and zero points do not fit the weight: the node may come from a file.
 std::shared_ptr<const quant::PackedRows> pack(const OpContext& context, const at::Tensor& weight) {
   const std::int64_t axis = context.node.get_int("rows", 0);
   const std::int64_t block = context.node.get_int("block", 0);
   const at::Tensor integers = by_rows(weight, axis);
   const std::int64_t rows = integers.size(0);
-  quant::RowGrids grids;
-  grids.group = block > 0 ? block : std::max<std::int64_t>(1, integers.numel() / rows);
-  grids.scales = per_row<float>(context.take_constant(OnTheFlyNode::kScale), rows, axis);
+  quant::RowParams params;
+  params.group = block > 0 ? block : std::max<std::int64_t>(1, integers.numel() / rows);
+  params.scales = per_row<float>(context.take_constant(OnTheFlyNode::kScale), rows, axis);
   if (context.has_input(OnTheFlyNode::kZero)) {
-    grids.zero_points =
+    params.zero_points =
         per_row<std::int32_t>(context.take_constant(OnTheFlyNode::kZero), rows, axis);
   }
-  const std::int64_t groups = (integers.numel() / rows + grids.group - 1) / grids.group;
-  const auto num_grids = static_cast<std::size_t>(rows * groups);
-  if (grids.scales.size() != num_grids ||
-      (!grids.zero_points.empty() && grids.zero_points.size() != num_grids)) {
+  const std::int64_t groups = (integers.numel() / rows + params.group - 1) / params.group;
+  const auto num_params = static_cast<std::size_t>(rows * groups);
+  if (params.scales.size() != num_params ||
+      (!params.zero_points.empty() && params.zero_points.size() != num_params)) {
     return nullptr;
   }
-  const auto packed = pack_rows(integers, std::move(grids));
+  const auto packed = pack_rows(integers, std::move(params));
   release_pages(context.graph.constant(context.node.input(OnTheFlyNode::kWeight))->bytes());
   return packed;
 }
@@ -100,10 +100,10 @@ class TiledProduct {
     out_axis_ = context.node.get_int("out_axis", -1);
     alpha_ = context.node.get_float("alpha", 1.0F);
     beta_ = context.node.get_float("beta", 1.0F);
-    const bool cut = context.node.get_int("cut", 1) != 0;
+    const bool tiles = context.node.get_int("tiles", 1) != 0;
     const std::int64_t columns = std::max<std::int64_t>(1, weight_->columns());
     // Multiples of 16 channels, as the kernels like them.
-    tile_ = cut ? std::max<std::int64_t>(16, kTile / columns / 16 * 16) : weight_->rows();
+    tile_ = tiles ? std::max<std::int64_t>(16, kTile / columns / 16 * 16) : weight_->rows();
     program_ = context.compile(**context.node.get<GraphBox>("body"));
   }
 

@@ -148,17 +148,11 @@ Kernel make_max_pool(const OpContext& context) {
   const auto pool = pool_attributes(context, refusal);
   if (!pool) return Kernel::Refusal{refusal};
   const auto fast = context.fast ? make_fast_pool(*pool, PoolKind::Max) : FastPoolFunction();
-  const auto bytes = context.fast ? make_byte_max_pool(*pool) : FastPoolFunction();
-  Kernel kernel = [pool = *pool, fast, bytes](Call& call) {
-    for (const FastPoolFunction* each : {&bytes, &fast}) {
-      const auto done = *each && !call.wants(1) ? (*each)(call.in(0)) : std::nullopt;
-      if (done) return call.set(0, *done);
-    }
+  return [pool = *pool, fast](Call& call) {
+    const auto done = fast && !call.wants(1) ? fast(call.in(0)) : std::nullopt;
+    if (done) return call.set(0, *done);
     run_max_pool(call, pool);
   };
-  const DType type = context.input_dtype(0);
-  kernel.shares = bytes && (type == DType::UInt8 || type == DType::Int8);
-  return kernel;
 }
 
 at::Tensor mean_pool(const at::Tensor& x, const Pool& pool, const Ints& pads, bool ceil,

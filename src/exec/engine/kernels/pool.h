@@ -31,7 +31,5 @@ enum class PoolKind { Max, Average };
 using FastPoolFunction = std::function<std::optional<at::Tensor>(const at::Tensor&)>;
 /// Empty where oneDNN has no form of this pool.
 FastPoolFunction make_fast_pool(const Pool& pool, PoolKind kind);
-/// The same for bytes by a loop of our own.
-FastPoolFunction make_byte_max_pool(const Pool& pool);
 
 }  // namespace quench::exec

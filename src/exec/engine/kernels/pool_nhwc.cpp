@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "exec/engine/team.h"
+#include "exec/engine/parallel.h"
 
 namespace quench::exec {
 bool is_nhwc_float(const at::Tensor& x) {

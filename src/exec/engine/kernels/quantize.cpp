@@ -13,7 +13,7 @@
 namespace quench::exec {
 namespace {
 
-bool is_grid_type(DType type) {
+bool is_quantised_type(DType type) {
   return type == DType::UInt8 || type == DType::Int8 || type == DType::UInt16 ||
          type == DType::Int16;
 }
@@ -37,21 +37,21 @@ Kernel make_quantize(const OpContext& context) {
                       : wanted == DType::Undefined ? DType::UInt8
                                                    : wanted;
   const auto type = scalar_type(dtype);
-  if (dtype != DType::Undefined && !is_grid_type(dtype)) {
+  if (dtype != DType::Undefined && !is_quantised_type(dtype)) {
     return refuse("quantising to {} is not supported", name_of(dtype));
   }
-  const auto grid = block == 0 && context.fast ? take_grid(context, 1, 2, dtype) : std::nullopt;
-  if (grid)
-    return sharing([grid = *grid](Call& call) {
-      call.set(0, quantize_floats(call.in(0).to(at::kFloat), grid));
+  const auto params = block == 0 && context.fast ? take_params(context, 1, 2, dtype) : std::nullopt;
+  if (params)
+    return sharing([params = *params](Call& call) {
+      call.set(0, quantize_floats(call.in(0).to(at::kFloat), params));
     });
   return [=](Call& call) {
     const at::Tensor& given = call.in(0);
     const at::Tensor x = at::isFloatingType(given.scalar_type()) ? given : given.to(at::kFloat);
     const at::Tensor scale = beside(call.in(1), x, axis, block);
     const at::Tensor zero = call.has(2) ? beside(call.in(2), x, axis, block) : at::Tensor();
-    call.set(0, to_grid(at::round(x / scale), zero,
-                        call.has(2) ? call.in(2).scalar_type() : type.value_or(at::kByte)));
+    call.set(0, to_integers(at::round(x / scale), zero,
+                            call.has(2) ? call.in(2).scalar_type() : type.value_or(at::kByte)));
   };
 }
 
@@ -62,8 +62,9 @@ Kernel make_dequantize(const OpContext& context) {
   const bool bytes = from == DType::UInt8 || from == DType::Int8;
   const bool plain =
       bytes && block == 0 && context.fast && context.input_dtype(1) == DType::Float32;
-  if (const auto grid = plain ? take_grid(context, 1, 2, from) : std::nullopt) {
-    return sharing([grid = *grid](Call& call) { call.set(0, dequantize_bytes(call.in(0), grid)); });
+  if (const auto params = plain ? take_params(context, 1, 2, from) : std::nullopt) {
+    return sharing(
+        [params = *params](Call& call) { call.set(0, dequantize_bytes(call.in(0), params)); });
   }
   return [=](Call& call) {
     const at::Tensor& x = call.in(0);
@@ -78,8 +79,8 @@ Kernel make_dynamic_quantize(const OpContext&) {
   return sharing([](Call& call) {
     const DynamicBytes x = dynamic_quantize(call.in(0));
     call.set(0, x.bytes);
-    call.set(1, one_number(x.grid.scale, at::kFloat));
-    call.set(2, one_number(static_cast<std::uint8_t>(x.grid.zero), at::kByte));
+    call.set(1, one_number(x.params.scale, at::kFloat));
+    call.set(2, one_number(static_cast<std::uint8_t>(x.params.zero), at::kByte));
   });
 }
 
@@ -122,8 +123,8 @@ Kernel make_qlinear_matmul(const OpContext& context) {
     const at::Tensor right = for_product(call.in(4), b, -1).to(at::kFloat);
     const at::Tensor scale = left * right / for_product(call.in(6), sums, -2).to(at::kFloat);
     const at::Tensor& zero = call.in(7);
-    call.set(0, to_grid(at::round(sums.to(at::kFloat) * scale), for_product(zero, sums, -2),
-                        zero.scalar_type()));
+    call.set(0, to_integers(at::round(sums.to(at::kFloat) * scale), for_product(zero, sums, -2),
+                            zero.scalar_type()));
   };
 }
 
@@ -160,14 +161,14 @@ Kernel make_qlinear_conv(const OpContext& context) {
         (call.in(4).numel() == 1 ? call.in(4).reshape({}) : along_axis(call.in(4), 1, x.dim())) /
         call.in(6).reshape({});
     const at::Tensor& zero = call.in(7);
-    call.set(
-        0, to_grid(at::round(sums.to(at::kFloat) * scales), zero.reshape({}), zero.scalar_type()));
+    call.set(0, to_integers(at::round(sums.to(at::kFloat) * scales), zero.reshape({}),
+                            zero.scalar_type()));
   };
 }
 
 }  // namespace
 
-at::Tensor to_grid(const at::Tensor& steps, const at::Tensor& zero, at::ScalarType type) {
+at::Tensor to_integers(const at::Tensor& steps, const at::Tensor& zero, at::ScalarType type) {
   std::int64_t low = 0;
   std::int64_t high = 255;
   if (type == at::kChar) low = -128, high = 127;

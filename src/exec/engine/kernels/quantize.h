@@ -6,7 +6,7 @@
 
 namespace quench::exec {
 
-/// Whole steps, moved by the zero point (which may be undefined) and saturated to the type.
-at::Tensor to_grid(const at::Tensor& steps, const at::Tensor& zero, at::ScalarType type);
+/// Rounded quotients, moved by the zero point (which may be undefined) and saturated to the type.
+at::Tensor to_integers(const at::Tensor& steps, const at::Tensor& zero, at::ScalarType type);
 
 }  // namespace quench::exec

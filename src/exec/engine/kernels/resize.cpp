@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "exec/engine/kernels/common.h"
-#include "exec/engine/team.h"
+#include "exec/engine/parallel.h"
 
 namespace quench::exec {
 namespace {

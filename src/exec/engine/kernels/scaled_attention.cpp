@@ -4,7 +4,7 @@
 #include "exec/engine/kernels/heads.h"
 #include "exec/engine/kernels/softmax.h"
 #include "exec/engine/onednn/fast.h"
-#include "exec/engine/team.h"
+#include "exec/engine/parallel.h"
 
 namespace quench::exec {
 namespace {
@@ -134,9 +134,9 @@ Kernel make_scaled_attention(const OpContext& context) {
   const auto multiply = make_batched_product();
   Kernel kernel = [=](Call& call) {
     if (fits(call)) return call.set(0, Work(call, scale).run());
-    // oneDNN has cut its work for more threads than it is given inside a team.
+    // oneDNN has split its work for more threads than it is given inside the pool.
     const auto product = [&](const at::Tensor& a, const at::Tensor& b) {
-      return in_team() ? at::matmul(a, b) : multiply(a, b);
+      return in_pool() ? at::matmul(a, b) : multiply(a, b);
     };
     const at::Tensor scores =
         product(call.in(AttentionNode::kQueries), call.in(AttentionNode::kKeys));

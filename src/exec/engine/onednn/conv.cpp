@@ -2,7 +2,7 @@
 // Convolution on NHWC memory, with bias, residual and activation in one primitive.
 #include "exec/engine/kernels/conv.h"
 
-#include "exec/engine/kernels/line_conv.h"
+#include "exec/engine/kernels/direct_conv.h"
 #include "exec/engine/onednn/fast.h"
 #include "exec/engine/onednn/plan.h"
 
@@ -38,18 +38,19 @@ class FastConv {
     if (attributes_.rank == 1) pad_to_2d(attributes_.window);
   }
 
-  /// Takes lines where they are faster; then `share` is all that it needs. The input is float32.
-  bool take_lines(const at::Tensor& weight) {
-    lines_ = LineConv::make(attributes_, fusion_, weight.to(at::kFloat), bias_);
-    return lines_.has_value();
+  /// Takes the direct form where it is faster, whose loop the thread pool shares. The input is
+  /// float32.
+  bool take_direct(const at::Tensor& weight) {
+    direct_ = DirectConv::make(attributes_, fusion_, weight.to(at::kFloat), bias_);
+    return direct_.has_value();
   }
 
   void operator()(Call& call) {
     const at::Tensor& given = call.in(FloatLayerNode::kX);
-    const at::Tensor src = lines_ ? given : to_nhwc(to_2d(given));
+    const at::Tensor src = direct_ ? given : to_nhwc(to_2d(given));
     check(src);
     const Ints shape = convolved_shape(attributes_.window, src.sizes(), weight_shape_);
-    if (!lines_ && fusion_.residual != Residual::None && pads_exceed_width(src)) {
+    if (!direct_ && fusion_.residual != Residual::None && pads_exceed_width(src)) {
       call.set(0, unfused(call, given, src, shape));
       return;
     }
@@ -60,8 +61,8 @@ class FastConv {
     } else {
       dst = at::empty(shape, at::TensorOptions(at::kFloat).memory_format(kNhwc));
     }
-    if (lines_) {
-      (*lines_)(src, dst);
+    if (direct_) {
+      (*direct_)(src, dst);
     } else if (dst.numel() != 0) {
       execute(call, src, dst, form, fusion_);
     }
@@ -149,7 +150,7 @@ class FastConv {
   Ints weight_shape_;
   PackedWeights weights_;
   at::Tensor bias_;
-  std::optional<LineConv> lines_;
+  std::optional<DirectConv> direct_;
   PlanCache plans_;
 };
 
@@ -178,10 +179,10 @@ std::optional<Kernel> make_fast_conv(const OpContext& context) {
   auto conv = std::make_shared<FastConv>(*attributes, Fusion::of(context.node), weight,
                                          context.take_constant(FloatLayerNode::kBias));
   Kernel kernel([conv](Call& call) { (*conv)(call); });
-  const bool by_lines = context.among_bytes &&
+  const bool directly = context.among_bytes &&
                         context.input_dtype(FloatLayerNode::kX) == DType::Float32 &&
-                        conv->take_lines(weight);
-  return by_lines ? sharing(std::move(kernel)) : kernel;
+                        conv->take_direct(weight);
+  return directly ? sharing(std::move(kernel)) : kernel;
 }
 
 }  // namespace quench::exec

@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "exec/engine/kernels/conv.h"
-#include "exec/engine/kernels/line_conv.h"
+#include "exec/engine/kernels/direct_conv.h"
 #include "exec/engine/onednn/fast.h"
 #include "exec/engine/onednn/linear.h"
-#include "exec/engine/team.h"
+#include "exec/engine/parallel.h"
 
 namespace quench::exec {
 namespace {
@@ -111,7 +111,7 @@ class TiledConvTranspose {
   }
 
  private:
-  /// The tiles of a line of pixels become `height_` lines.
+  /// The tiles of a row of pixels become `height_` rows.
   void spread(const at::Tensor& products, const at::Tensor& dst) const {
     const std::int64_t columns = products.size(2);
     const std::int64_t run = width_ * out_;
@@ -189,8 +189,9 @@ std::optional<Kernel> make_fast_conv_transpose(const OpContext& context) {
     const Fusion fusion = Fusion::of(node);
     const at::Tensor bias = context.take_constant(FloatLayerNode::kBias);
     context.take_constant(FloatLayerNode::kW);
-    auto lines = context.among_bytes ? LineConvTranspose::make(fusion, weight, bias) : std::nullopt;
-    if (lines) return tiled_kernel(std::move(*lines), weight.size(0));
+    auto direct =
+        context.among_bytes ? DirectConvTranspose::make(fusion, weight, bias) : std::nullopt;
+    if (direct) return tiled_kernel(std::move(*direct), weight.size(0));
     return tiled_kernel(TiledConvTranspose(fusion, weight, bias), weight.size(0));
   }
   auto kernel = std::make_shared<FastConvTranspose>(*attributes, Fusion::of(node), extra,

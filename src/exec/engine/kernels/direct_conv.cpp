@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts the result into lines, and lines into what all taps reach and what only some do.
-#include "exec/engine/kernels/line_conv.h"
+// Splits the result into rows, and rows into what all taps reach and what only some do.
+#include "exec/engine/kernels/direct_conv.h"
 
-#include "exec/engine/kernels/line_product.h"
-#include "exec/engine/team.h"
+#include "exec/engine/kernels/row_product.h"
+#include "exec/engine/parallel.h"
 
 namespace quench::exec {
 namespace {
@@ -15,8 +15,8 @@ constexpr std::int64_t kMaxOutputs = 32;
 
 constexpr std::int64_t kGrain = 1 << 14;  // multiplications of registers
 
-/// What lines do to their sums themselves.
-bool is_cut(const Fusion& fusion) {
+/// Activations that are part of the loop.
+bool clamps_only(const Fusion& fusion) {
   return fusion.activation.empty() || fusion.activation == "relu" || fusion.activation == "clip";
 }
 
@@ -26,14 +26,14 @@ bool fits(const at::Tensor& bias, std::int64_t columns) {
 
 }  // namespace
 
-LineWeights::LineWeights(const Fusion& fusion, const at::Tensor& weight, const at::Tensor& bias)
+DirectWeights::DirectWeights(const Fusion& fusion, const at::Tensor& weight, const at::Tensor& bias)
     : columns(weight.size(1)) {
   if (fusion.activation == "relu") least = 0;
   if (fusion.activation == "clip") {
     least = fusion.alpha;
     most = fusion.beta;
   }
-  const std::int64_t padded = (columns + kLineLanes - 1) / kLineLanes * kLineLanes;
+  const std::int64_t padded = (columns + kRowLanes - 1) / kRowLanes * kRowLanes;
   rows.assign(static_cast<std::size_t>(weight.size(0) * padded), 0.0F);
   start.assign(static_cast<std::size_t>(padded), 0.0F);
   const at::Tensor plain = weight.to(at::kFloat).contiguous();
@@ -45,32 +45,32 @@ LineWeights::LineWeights(const Fusion& fusion, const at::Tensor& weight, const a
   std::copy_n(added.data_ptr<float>(), columns, start.begin());
 }
 
-LineProduct LineWeights::product() const {
+RowProduct DirectWeights::product() const {
   return {.start = start.data(), .least = least, .most = most, .columns = columns};
 }
 
-std::optional<LineConv> LineConv::make(const ConvAttributes& attributes, const Fusion& fusion,
-                                       const at::Tensor& weight, const at::Tensor& bias) {
-  if (!can_multiply_lines() || attributes.rank != 2 || attributes.groups != 1 || !is_cut(fusion) ||
-      fusion.residual != Residual::None || weight.size(1) > kMaxChannels ||
+std::optional<DirectConv> DirectConv::make(const ConvAttributes& attributes, const Fusion& fusion,
+                                           const at::Tensor& weight, const at::Tensor& bias) {
+  if (!can_multiply_rows() || attributes.rank != 2 || attributes.groups != 1 ||
+      !clamps_only(fusion) || fusion.residual != Residual::None || weight.size(1) > kMaxChannels ||
       weight[0].numel() > kMaxTaps || weight.size(0) > kMaxOutputs || !fits(bias, weight.size(0))) {
     return std::nullopt;
   }
-  return LineConv(attributes.window, weight.sizes().vec(),
-                  LineWeights(fusion, weight.reshape({weight.size(0), -1}).t(), bias));
+  return DirectConv(attributes.window, weight.sizes().vec(),
+                    DirectWeights(fusion, weight.reshape({weight.size(0), -1}).t(), bias));
 }
 
-/// The lines of one call. All sizes are read once: tensors answer slowly.
-struct LineConv::Lines {
+/// The rows of one call. All sizes are read once: tensors answer slowly.
+struct DirectConv::Rows {
   struct Place {
     std::int64_t y, x;  ///< from the corner of the window
   };
 
-  Lines(const LineConv& conv, const at::Tensor& src, const at::Tensor& dst)
+  Rows(const DirectConv& conv, const at::Tensor& src, const at::Tensor& dst)
       : window(conv.window_),
         height(src.size(2)),
         width(src.size(3)),
-        lines(dst.size(2)),
+        rows(dst.size(2)),
         pixels(dst.size(3)),
         columns(dst.size(1)),
         image_stride(src.stride(0)),
@@ -100,7 +100,7 @@ struct LineConv::Lines {
   }
 
   void operator()(std::int64_t begin, std::int64_t end) const {
-    std::vector<LineTap> some;
+    std::vector<RowTap> some;
     for (std::int64_t i = begin; i < end; ++i) {
       for (std::int64_t x = 0; x < first_inside; ++x) run(i, x, x + 1, some);
       if (first_inside < last_inside) run(i, first_inside, last_inside, some);
@@ -109,21 +109,21 @@ struct LineConv::Lines {
   }
 
  private:
-  /// Pixels of one line that have the same taps.
-  void run(std::int64_t line, std::int64_t x, std::int64_t last, std::vector<LineTap>& some) const {
-    const std::int64_t top = line % lines * window.strides[0] - pads[0];
+  /// Pixels of one row that have the same taps.
+  void run(std::int64_t row, std::int64_t x, std::int64_t last, std::vector<RowTap>& some) const {
+    const std::int64_t top = row % rows * window.strides[0] - pads[0];
     const std::int64_t left = x * window.strides[1] - pads[1];
-    LineProduct part = product;
+    RowProduct part = product;
     part.taps = taps_inside(top, left, some);
-    part.src = from + line / lines * image_stride + top * row_stride + left * column_stride;
-    part.dst = to + (line * pixels + x) * columns;
+    part.src = from + row / rows * image_stride + top * row_stride + left * column_stride;
+    part.dst = to + (row * pixels + x) * columns;
     part.pixels = last - x;
-    multiply_line(part);
+    multiply_row(part);
   }
 
   /// The taps of a window that lie in the image.
-  std::span<const LineTap> taps_inside(std::int64_t top, std::int64_t left,
-                                       std::vector<LineTap>& some) const {
+  std::span<const RowTap> taps_inside(std::int64_t top, std::int64_t left,
+                                      std::vector<RowTap>& some) const {
     if (top >= 0 && top + places.back().y < height && left >= 0 && left + places.back().x < width) {
       return all;
     }
@@ -137,45 +137,45 @@ struct LineConv::Lines {
   }
 
   const Window& window;
-  std::int64_t height, width;           ///< of an image
-  std::int64_t lines, pixels, columns;  ///< of its result
+  std::int64_t height, width;          ///< of an image
+  std::int64_t rows, pixels, columns;  ///< of its result
   std::int64_t image_stride, row_stride, column_stride;
   Ints pads;
-  LineProduct product;  ///< what all parts have in common
+  RowProduct product;  ///< what all parts have in common
   const float* from;
   float* to;
   std::vector<Place> places;
-  std::vector<LineTap> all;
+  std::vector<RowTap> all;
   std::int64_t first_inside = 0, last_inside = 0;
 };
 
-void LineConv::operator()(const at::Tensor& src, const at::Tensor& dst) const {
+void DirectConv::operator()(const at::Tensor& src, const at::Tensor& dst) const {
   if (dst.numel() == 0) return;
-  const Lines lines(*this, src, dst);
-  const std::int64_t work = dst.size(3) * std::ssize(weights_.rows) / kLineLanes;
+  const Rows rows(*this, src, dst);
+  const std::int64_t work = dst.size(3) * std::ssize(weights_.rows) / kRowLanes;
   share(0, dst.size(0) * dst.size(2), std::max<std::int64_t>(kGrain / work, 1),
-        [&](std::int64_t begin, std::int64_t end) { lines(begin, end); });
+        [&](std::int64_t begin, std::int64_t end) { rows(begin, end); });
 }
 
-std::optional<LineConvTranspose> LineConvTranspose::make(const Fusion& fusion,
-                                                         const at::Tensor& weight,
-                                                         const at::Tensor& bias) {
+std::optional<DirectConvTranspose> DirectConvTranspose::make(const Fusion& fusion,
+                                                             const at::Tensor& weight,
+                                                             const at::Tensor& bias) {
   constexpr std::int64_t kMaxDepth = 256;
-  if (!can_multiply_lines() || fusion.residual != Residual::None || weight.size(0) > kMaxDepth ||
+  if (!can_multiply_rows() || fusion.residual != Residual::None || weight.size(0) > kMaxDepth ||
       !fits(bias, weight.size(1))) {
     return std::nullopt;
   }
   const at::Tensor taps = weight.permute({2, 0, 3, 1});
   const at::Tensor tiled = bias.defined() ? bias.repeat({weight.size(3)}) : bias;
-  std::vector<LineWeights> rows;
+  std::vector<DirectWeights> rows;
   for (std::int64_t y = 0; y < weight.size(2); ++y) {
     rows.emplace_back(fusion, taps[y].reshape({weight.size(0), -1}), tiled);
   }
-  return LineConvTranspose(is_cut(fusion) ? Fusion() : fusion, weight.sizes().vec(),
-                           std::move(rows));
+  return DirectConvTranspose(clamps_only(fusion) ? Fusion() : fusion, weight.sizes().vec(),
+                             std::move(rows));
 }
 
-at::Tensor LineConvTranspose::operator()(const at::Tensor& src) const {
+at::Tensor DirectConvTranspose::operator()(const at::Tensor& src) const {
   const std::int64_t depth = shape_[0];
   const std::int64_t pixels = src.size(3);
   const std::int64_t height = shape_[2];
@@ -185,13 +185,13 @@ at::Tensor LineConvTranspose::operator()(const at::Tensor& src) const {
   if (dst.numel() == 0) return dst;
   const auto* from = src.data_ptr<float>();
   auto* to = dst.data_ptr<float>();
-  const std::int64_t work = pixels * height * std::ssize(rows_[0].rows) / kLineLanes;
+  const std::int64_t work = pixels * height * std::ssize(rows_[0].rows) / kRowLanes;
   const std::int64_t grain = std::max<std::int64_t>(kGrain / work, 1);
   share(0, src.size(0) * src.size(2), grain, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<LineTap> taps(static_cast<std::size_t>(depth));
+    std::vector<RowTap> taps(static_cast<std::size_t>(depth));
     for (std::int64_t line = begin * height; line < end * height; ++line) {
-      const LineWeights& row = rows_[static_cast<std::size_t>(line % height)];
-      LineProduct product = row.product();
+      const DirectWeights& row = rows_[static_cast<std::size_t>(line % height)];
+      RowProduct product = row.product();
       for (std::int64_t k = 0; k < depth; ++k) {
         taps[static_cast<std::size_t>(k)] = {.offset = k, .weights = row.row(k)};
       }
@@ -201,7 +201,7 @@ at::Tensor LineConvTranspose::operator()(const at::Tensor& src) const {
       product.dst = to + line * pixels * row.columns;
       product.stride = row.columns;
       product.pixels = pixels;
-      multiply_line(product);
+      multiply_row(product);
     }
   });
   return fusion_.empty() ? dst : apply(fusion_, dst, {});

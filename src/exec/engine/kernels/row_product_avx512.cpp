@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles of pixels and columns whose sums stay in AVX-512 registers.
 #include "base/cpu.h"
-#include "exec/engine/kernels/line_product.h"
+#include "exec/engine/kernels/row_product.h"
 
 #if defined(QUENCH_X86)
 #include <immintrin.h>
@@ -30,7 +30,7 @@ struct Whole {
     return _mm512_fmadd_ps(x, by, to);
   }
   /// The second operand wins against a NaN: that must stay.
-  QUENCH_AVX512 static Register cut(Register x, Register least, Register most) {
+  QUENCH_AVX512 static Register clamp(Register x, Register least, Register most) {
     return _mm512_min_ps(most, _mm512_max_ps(least, x));
   }
   QUENCH_AVX512 static void store(float* to, Register x, std::int64_t count) {
@@ -48,7 +48,7 @@ struct Half {
   QUENCH_AVX512 static Register add(Register x, Register by, Register to) {
     return _mm256_fmadd_ps(x, by, to);
   }
-  QUENCH_AVX512 static Register cut(Register x, Register least, Register most) {
+  QUENCH_AVX512 static Register clamp(Register x, Register least, Register most) {
     return _mm256_min_ps(most, _mm256_max_ps(least, x));
   }
   QUENCH_AVX512 static void store(float* to, Register x, std::int64_t count) {
@@ -59,18 +59,18 @@ struct Half {
 
 /// The columns from `first` on of kPixels pixels from `pixel` on.
 template <typename Lanes, int kWidth, int kPixels>
-QUENCH_AVX512 void multiply_tile(const LineProduct& line, std::int64_t pixel, std::int64_t first) {
+QUENCH_AVX512 void multiply_tile(const RowProduct& row, std::int64_t pixel, std::int64_t first) {
   using Register = typename Lanes::Register;
   Register sums[kPixels][kWidth];
   QUENCH_UNROLL
   for (int n = 0; n < kWidth; ++n) {
-    const Register start = Lanes::load(line.start + first + Lanes::kLanes * n);
+    const Register start = Lanes::load(row.start + first + Lanes::kLanes * n);
     QUENCH_UNROLL
     for (int i = 0; i < kPixels; ++i) sums[i][n] = start;
   }
-  const std::int64_t step = line.step;
-  const float* const src = line.src + pixel * step;
-  for (const LineTap& tap : line.taps) {
+  const std::int64_t step = row.step;
+  const float* const src = row.src + pixel * step;
+  for (const RowTap& tap : row.taps) {
     Register weights[kWidth];
     QUENCH_UNROLL
     for (int n = 0; n < kWidth; ++n) {
@@ -84,20 +84,20 @@ QUENCH_AVX512 void multiply_tile(const LineProduct& line, std::int64_t pixel, st
       for (int n = 0; n < kWidth; ++n) sums[i][n] = Lanes::add(x, weights[n], sums[i][n]);
     }
   }
-  const Register least = Lanes::spread(line.least);
-  const Register most = Lanes::spread(line.most);
-  float* dst = line.dst + pixel * line.stride + first;
+  const Register least = Lanes::spread(row.least);
+  const Register most = Lanes::spread(row.most);
+  float* dst = row.dst + pixel * row.stride + first;
   QUENCH_UNROLL
-  for (int i = 0; i < kPixels; ++i, dst += line.stride) {
+  for (int i = 0; i < kPixels; ++i, dst += row.stride) {
     QUENCH_UNROLL
     for (int n = 0; n < kWidth; ++n) {
-      Lanes::store(dst + Lanes::kLanes * n, Lanes::cut(sums[i][n], least, most),
-                   line.columns - first - Lanes::kLanes * n);
+      Lanes::store(dst + Lanes::kLanes * n, Lanes::clamp(sums[i][n], least, most),
+                   row.columns - first - Lanes::kLanes * n);
     }
   }
 }
 
-using TileFunction = void (*)(const LineProduct&, std::int64_t, std::int64_t);
+using TileFunction = void (*)(const RowProduct&, std::int64_t, std::int64_t);
 
 template <typename Lanes, int kWidth, std::size_t... kPixels>
 constexpr std::array<TileFunction, sizeof...(kPixels)> by_pixels(std::index_sequence<kPixels...>) {
@@ -105,32 +105,32 @@ constexpr std::array<TileFunction, sizeof...(kPixels)> by_pixels(std::index_sequ
 }
 
 template <typename Lanes, int kWidth>
-void multiply_panel(const LineProduct& line, std::int64_t first) {
+void multiply_panel(const RowProduct& row, std::int64_t first) {
   constexpr int kPixels = tile_pixels(kWidth);
   static constexpr auto kTiles = by_pixels<Lanes, kWidth>(std::make_index_sequence<kPixels>());
   std::int64_t pixel = 0;
-  for (; pixel + kPixels <= line.pixels; pixel += kPixels) {
-    multiply_tile<Lanes, kWidth, kPixels>(line, pixel, first);
+  for (; pixel + kPixels <= row.pixels; pixel += kPixels) {
+    multiply_tile<Lanes, kWidth, kPixels>(row, pixel, first);
   }
-  if (pixel < line.pixels) {
-    kTiles[static_cast<std::size_t>(line.pixels - pixel) - 1](line, pixel, first);
+  if (pixel < row.pixels) {
+    kTiles[static_cast<std::size_t>(row.pixels - pixel) - 1](row, pixel, first);
   }
 }
 
 }  // namespace
 
-bool can_multiply_lines() { return cpu::uses(Isa::Avx512); }
+bool can_multiply_rows() { return cpu::uses(Isa::Avx512); }
 
-void multiply_line(const LineProduct& line) {
-  if (line.columns <= Half::kLanes) return multiply_panel<Half, 1>(line, 0);
-  std::int64_t left = (line.columns + kLineLanes - 1) / kLineLanes;
+void multiply_row(const RowProduct& row) {
+  if (row.columns <= Half::kLanes) return multiply_panel<Half, 1>(row, 0);
+  std::int64_t left = (row.columns + kRowLanes - 1) / kRowLanes;
   for (std::int64_t first = 0; left > 0;) {
     // Four are two and two.
     const std::int64_t width = left == kMaxWidth + 1 ? 2 : std::min<std::int64_t>(left, kMaxWidth);
-    if (width == 1) multiply_panel<Whole, 1>(line, first);
-    if (width == 2) multiply_panel<Whole, 2>(line, first);
-    if (width == 3) multiply_panel<Whole, 3>(line, first);
-    first += kLineLanes * width;
+    if (width == 1) multiply_panel<Whole, 1>(row, first);
+    if (width == 2) multiply_panel<Whole, 2>(row, first);
+    if (width == 3) multiply_panel<Whole, 3>(row, first);
+    first += kRowLanes * width;
     left -= width;
   }
 }
@@ -138,7 +138,7 @@ void multiply_line(const LineProduct& line) {
 }  // namespace quench::exec
 #else
 namespace quench::exec {
-bool can_multiply_lines() { return false; }
-void multiply_line(const LineProduct&) {}
+bool can_multiply_rows() { return false; }
+void multiply_row(const RowProduct&) {}
 }  // namespace quench::exec
 #endif

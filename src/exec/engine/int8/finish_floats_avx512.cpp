@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes real numbers of the sums of a tile with AVX-512.
+// Dequantises the sums of a tile with AVX-512.
 #include "base/cpu.h"
 #include "exec/engine/int8/finish.h"
 
@@ -112,7 +112,7 @@ QUENCH_AVX512 inline __m512 bounded(__m512 x, const Finish& finish) {
 }
 
 template <Curve kCurve>
-QUENCH_AVX512 void to_real(const Finish& finish, const FinishedTile& tile) {
+QUENCH_AVX512 void to_floats(const Finish& finish, const FinishedTile& tile) {
   const GeluTable table = registers(half_erf());
   for (std::int64_t n = 0; n < tile.width; ++n) {
     const std::int64_t at = kLanes * n;
@@ -138,16 +138,16 @@ QUENCH_AVX512 void to_real(const Finish& finish, const FinishedTile& tile) {
 
 }  // namespace
 
-void finish_real(const Finish& finish, const FinishedTile& tile) {
-  if (finish.gelu) return to_real<Curve::Gelu>(finish, tile);
+void finish_floats(const Finish& finish, const FinishedTile& tile) {
+  if (finish.gelu) return to_floats<Curve::Gelu>(finish, tile);
   const bool bounds =
       finish.slope != 1 || std::isfinite(finish.least) || std::isfinite(finish.most);
-  bounds ? to_real<Curve::Bounds>(finish, tile) : to_real<Curve::None>(finish, tile);
+  bounds ? to_floats<Curve::Bounds>(finish, tile) : to_floats<Curve::None>(finish, tile);
 }
 
 }  // namespace quench::exec
 #else
 namespace quench::exec {
-void finish_real(const Finish&, const FinishedTile&) {}
+void finish_floats(const Finish&, const FinishedTile&) {}
 }  // namespace quench::exec
 #endif

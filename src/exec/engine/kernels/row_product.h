@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats of pixels in a line times few columns of weights, straight to where the results belong.
+// Floats of pixels of a row times few columns of weights, straight to where the results belong.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 namespace quench::exec {
 
 /// Weights are packed in so many columns.
-inline constexpr std::int64_t kLineLanes = 16;
+inline constexpr std::int64_t kRowLanes = 16;
 
 /// One float of every pixel, and its row of weights: whole registers of columns.
-struct LineTap {
+struct RowTap {
   std::int64_t offset = 0;  ///< from the pixel's place
   const float* weights = nullptr;
 };
 
-struct LineProduct {
+struct RowProduct {
   const float* src = nullptr;  ///< the first pixel's place
   std::int64_t step = 0;       ///< floats to the next one's
-  std::span<const LineTap> taps;
+  std::span<const RowTap> taps;
   const float* start = nullptr;  ///< what the sums begin with: whole registers of columns
   float least = -std::numeric_limits<float>::infinity();
   float most = std::numeric_limits<float>::infinity();
@@ -31,7 +31,7 @@ struct LineProduct {
 };
 
 /// Whether this processor has what it takes.
-bool can_multiply_lines();
-void multiply_line(const LineProduct& line);
+bool can_multiply_rows();
+void multiply_row(const RowProduct& row);
 
 }  // namespace quench::exec

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A team inside one parallel region of OpenMP, so that no thread is started that libtorch and
-// oneDNN do not have anyway.
-#include "exec/engine/team.h"
+// A thread pool inside one parallel region of OpenMP, so that no thread is started that libtorch
+// and oneDNN do not have anyway.
+#include "exec/engine/parallel.h"
 
 #include <omp.h>
 
@@ -43,12 +43,12 @@ T wait_for_change(const std::atomic<T>& number, T old) {
   return number.load(std::memory_order_acquire);
 }
 
-/// A piece of work is cut into parts, one for each thread, which a thread must claim before it runs
+/// A loop is split into parts, one for each thread, which a thread must claim before it runs
 /// them. Whoever comes late, because it slept or the system gave its core to another process, finds
 /// its part taken by the thread that called: nobody waits for a thread that has not begun.
-class Team {
+class ThreadPool {
  public:
-  explicit Team(int most) : claims_(static_cast<std::size_t>(most)) {}
+  explicit ThreadPool(int most) : claims_(static_cast<std::size_t>(most)) {}
 
   /// OpenMP may give fewer threads than were asked for.
   void set_size(int size) { size_ = size; }
@@ -147,16 +147,14 @@ class Team {
   std::exception_ptr error_;
 };
 
-thread_local Team* current = nullptr;
+thread_local ThreadPool* current = nullptr;
 thread_local std::int64_t shared = 0;
 
 }  // namespace
 
-std::int64_t sharing_threads() {
-  return current != nullptr ? current->size() : at::get_num_threads();
-}
+std::int64_t pool_threads() { return current != nullptr ? current->size() : at::get_num_threads(); }
 
-bool in_team() { return current != nullptr; }
+bool in_pool() { return current != nullptr; }
 
 std::int64_t times_shared() { return shared; }
 
@@ -164,32 +162,32 @@ void share(std::int64_t begin, std::int64_t end, std::int64_t grain, Work work) 
   if (begin >= end) return;
   constexpr std::int64_t kCheaper = 4;
   const std::int64_t least = std::max<std::int64_t>(grain / kCheaper, 1);
-  const std::int64_t parts = std::min((end - begin + least - 1) / least, sharing_threads());
+  const std::int64_t parts = std::min((end - begin + least - 1) / least, pool_threads());
   if (parts > 1) ++shared;
   if (current == nullptr) return at::parallel_for(begin, end, grain, work);
   if (parts == 1) return work(begin, end);
   current->share(begin, end, parts, work);
 }
 
-void run_as_team(c10::function_ref<void()> work) {
+void run_in_pool(c10::function_ref<void()> work) {
   const int threads = omp_get_max_threads();
   if (threads == 1 || current != nullptr || omp_in_parallel() != 0) return work();
   std::exception_ptr error;
-  Team team(threads);
+  ThreadPool pool(threads);
 #pragma omp parallel num_threads(threads)
   {
     if (omp_get_thread_num() != 0) {
-      team.follow(omp_get_thread_num());
+      pool.follow(omp_get_thread_num());
     } else {
-      team.set_size(omp_get_num_threads());
-      current = &team;
+      pool.set_size(omp_get_num_threads());
+      current = &pool;
       try {
         work();
       } catch (...) {
         error = std::current_exception();
       }
       current = nullptr;
-      team.close();
+      pool.close();
     }
   }
   if (error) std::rethrow_exception(error);

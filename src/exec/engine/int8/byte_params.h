@@ -6,8 +6,8 @@
 
 namespace quench::exec {
 
-/// One 8-bit grid for a whole tensor.
-struct ByteGrid {
+/// Scale and zero point of a byte tensor.
+struct ByteParams {
   float scale = 1;
   std::int32_t zero = 0;
   at::ScalarType type = at::kByte;
@@ -22,10 +22,11 @@ struct ByteGrid {
   }
 };
 
-/// The grid that inputs `scale` and `zero` of a node give, when they are constants; both are taken.
-std::optional<ByteGrid> take_grid(const OpContext& context, std::size_t scale, std::size_t zero);
+/// What inputs `scale` and `zero` of a node say, when they are constants; both are taken.
+std::optional<ByteParams> take_params(const OpContext& context, std::size_t scale,
+                                      std::size_t zero);
 /// The same for a node that leaves the type to its data input when it has no zero point.
-std::optional<ByteGrid> take_grid(const OpContext& context, std::size_t scale, std::size_t zero,
-                                  DType otherwise);
+std::optional<ByteParams> take_params(const OpContext& context, std::size_t scale, std::size_t zero,
+                                      DType otherwise);
 
 }  // namespace quench::exec

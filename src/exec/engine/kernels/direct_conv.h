@@ -5,19 +5,19 @@
 #pragma once
 
 #include "exec/engine/kernels/conv.h"
-#include "exec/engine/kernels/line_product.h"
+#include "exec/engine/kernels/row_product.h"
 #include "exec/engine/onednn/fusion.h"
 
 namespace quench::exec {
 
 /// Weights by tap, in whole registers of columns, and what becomes of the sums.
-struct LineWeights {
+struct DirectWeights {
   /// `weight` is [taps, columns]; `bias` is undefined or has a number for each column.
-  LineWeights(const Fusion& fusion, const at::Tensor& weight, const at::Tensor& bias);
+  DirectWeights(const Fusion& fusion, const at::Tensor& weight, const at::Tensor& bias);
 
   const float* row(std::int64_t tap) const { return rows.data() + tap * std::ssize(start); }
   /// The part of a product that lies here.
-  LineProduct product() const;
+  RowProduct product() const;
 
   std::int64_t columns = 0;
   std::vector<float> rows;
@@ -26,44 +26,44 @@ struct LineWeights {
   float most = std::numeric_limits<float>::infinity();
 };
 
-class LineConv {
+class DirectConv {
  public:
   /// `weight` is [O, I, H, W]. Nothing where oneDNN does better.
-  static std::optional<LineConv> make(const ConvAttributes& attributes, const Fusion& fusion,
-                                      const at::Tensor& weight, const at::Tensor& bias);
+  static std::optional<DirectConv> make(const ConvAttributes& attributes, const Fusion& fusion,
+                                        const at::Tensor& weight, const at::Tensor& bias);
 
   /// `src` is [N, C, H, W] in any strides; `dst` lies in NHWC order.
   void operator()(const at::Tensor& src, const at::Tensor& dst) const;
 
  private:
-  struct Lines;
+  struct Rows;
 
-  LineConv(Window window, Ints shape, LineWeights weights)
+  DirectConv(Window window, Ints shape, DirectWeights weights)
       : window_(std::move(window)), shape_(std::move(shape)), weights_(std::move(weights)) {}
 
   Window window_;
   Ints shape_;  ///< of the weights
-  LineWeights weights_;
+  DirectWeights weights_;
 };
 
 /// Transposed convolution whose kernel is as large as its stride: no two taps meet, and every row
 /// of the kernel makes a line of its own.
-class LineConvTranspose {
+class DirectConvTranspose {
  public:
   /// `weight` is [I, O, H, W]. Nothing where oneDNN does better.
-  static std::optional<LineConvTranspose> make(const Fusion& fusion, const at::Tensor& weight,
-                                               const at::Tensor& bias);
+  static std::optional<DirectConvTranspose> make(const Fusion& fusion, const at::Tensor& weight,
+                                                 const at::Tensor& bias);
 
   /// `src` is [N, I, H, W] in NHWC order, as the result.
   at::Tensor operator()(const at::Tensor& src) const;
 
  private:
-  LineConvTranspose(Fusion fusion, Ints shape, std::vector<LineWeights> rows)
+  DirectConvTranspose(Fusion fusion, Ints shape, std::vector<DirectWeights> rows)
       : fusion_(std::move(fusion)), shape_(std::move(shape)), rows_(std::move(rows)) {}
 
-  Fusion fusion_;  ///< what is left to do when the lines are there
+  Fusion fusion_;  ///< what is left to do when the rows are there
   Ints shape_;
-  std::vector<LineWeights> rows_;  ///< of the kernel
+  std::vector<DirectWeights> rows_;  ///< of the kernel
 };
 
 }  // namespace quench::exec

@@ -54,7 +54,7 @@ std::vector<std::uint8_t> bytes_of(const TensorMap& results) {
   return {data.begin(), data.end()};
 }
 
-TEST(Team, LeavesTheCallersNumberOfThreads) {
+TEST(ThreadPool, LeavesTheCallersNumberOfThreads) {
   omp_set_num_threads(5);
   Session session(bytes_model(), {}, Context{.threads = 2});
   EXPECT_EQ(omp_get_max_threads(), 5);
@@ -62,7 +62,7 @@ TEST(Team, LeavesTheCallersNumberOfThreads) {
   EXPECT_EQ(omp_get_max_threads(), 5);
 }
 
-TEST(Team, GivesTheBytesOfOneThread) {
+TEST(ThreadPool, GivesTheBytesOfOneThread) {
   Session alone(bytes_model(), {}, Context{.threads = 1});
   Session together(bytes_model(), {}, Context{.threads = 3});
   for (unsigned run = 0; run < 5; ++run) {
@@ -71,7 +71,7 @@ TEST(Team, GivesTheBytesOfOneThread) {
   }
 }
 
-TEST(Team, SurvivesAnError) {
+TEST(ThreadPool, SurvivesAnError) {
   Session session(bytes_model(), {}, Context{.threads = 2});
   const TensorMap feeds = {{"x", random_bytes(kChannels, 1)}};
   const auto expected = bytes_of(session.run(feeds));
@@ -80,7 +80,7 @@ TEST(Team, SurvivesAnError) {
   EXPECT_EQ(bytes_of(session.run(feeds)), expected);
 }
 
-TEST(Team, ServesSeveralSessionsAtOnce) {
+TEST(ThreadPool, ServesSeveralSessionsAtOnce) {
   const TensorMap feeds = {{"x", random_bytes(kChannels, 1)}};
   Session first(bytes_model(), {}, Context{.threads = 2});
   const auto expected = bytes_of(first.run(feeds));
@@ -120,8 +120,9 @@ Model dynamic_model() {
   return builder.model;
 }
 
-/// Small steps run in the team, large ones outside: sizes that change from run to run change that.
-TEST(Team, TakesSmallStepsAlong) {
+/// Small steps run in the thread pool, large ones outside: sizes that change from run to run change
+/// that.
+TEST(ThreadPool, TakesSmallStepsAlong) {
   Session alone(dynamic_model(), {}, Context{.threads = 1});
   Session together(dynamic_model(), {}, Context{.threads = 3});
   std::mt19937 random(5);

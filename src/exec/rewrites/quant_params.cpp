@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads grids out of nodes.
-#include "exec/rewrites/grid.h"
+// Reads quantisation parameters out of nodes.
+#include "exec/rewrites/quant_params.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ bool all_positive(const Tensor& scale) {
                              [](double each) { return std::isfinite(each) && each > 0; });
 }
 
-/// The type of the grid's integers: the zero point's, or what the node says.
+/// The type of the integers: the zero point's, or what the node says.
 DType integers_of(const Rewriter& rewriter, const Node& node, const Tensor* zero) {
   if (zero != nullptr) return zero->dtype();
   if (node.op_type == "DequantizeLinear") return rewriter.graph()[node.inputs[0]].type.dtype;
@@ -29,37 +29,37 @@ DType integers_of(const Rewriter& rewriter, const Node& node, const Tensor* zero
 
 }  // namespace
 
-std::optional<Grid> grid_of(const Rewriter& rewriter, const Node& node) {
+std::optional<ParamValues> params_of(const Rewriter& rewriter, const Node& node) {
   const Tensor* scale = rewriter.constant(node.input(1));
   const Tensor* zero = rewriter.constant(node.input(2));
   const bool known = scale != nullptr && (zero != nullptr || node.input(2) == kNoValue);
   if (!known || node.get_int("block_size", 0) != 0 || node.input(0) == kNoValue) {
     return std::nullopt;
   }
-  Grid grid{.scale = node.input(1), .zero = node.input(2)};
-  grid.dtype = integers_of(rewriter, node, zero);
-  grid.per_tensor = scale->size() == 1;
-  grid.axis = node.get_int("axis", 1);
-  const bool fits = is_byte(grid.dtype) && is_real(scale->dtype()) && scale->rank() <= 1 &&
+  ParamValues params{.scale = node.input(1), .zero = node.input(2)};
+  params.dtype = integers_of(rewriter, node, zero);
+  params.per_tensor = scale->size() == 1;
+  params.axis = node.get_int("axis", 1);
+  const bool fits = is_byte(params.dtype) && is_real(scale->dtype()) && scale->rank() <= 1 &&
                     scale->size() >= 1 && (zero == nullptr || zero->size() == scale->size());
   if (!fits || !all_positive(*scale)) return std::nullopt;
-  return grid;
+  return params;
 }
 
 std::optional<Quantised> dequantised(const Rewriter& rewriter, ValueId value) {
   const Node* node = rewriter.maker_as(value, "DequantizeLinear");
   if (node == nullptr) return std::nullopt;
-  const auto grid = grid_of(rewriter, *node);
-  if (!grid) return std::nullopt;
-  return Quantised{.value = node->inputs[0], .grid = *grid};
+  const auto params = params_of(rewriter, *node);
+  if (!params) return std::nullopt;
+  return Quantised{.value = node->inputs[0], .params = *params};
 }
 
 std::optional<Quantised> dequantised_per_tensor(const Rewriter& rewriter, ValueId value) {
   const auto found = dequantised(rewriter, value);
-  return found && found->grid.per_tensor ? found : std::nullopt;
+  return found && found->params.per_tensor ? found : std::nullopt;
 }
 
-bool same_grid(const Rewriter& rewriter, const Grid& a, const Grid& b) {
+bool same_params(const Rewriter& rewriter, const ParamValues& a, const ParamValues& b) {
   if (a.dtype != b.dtype || a.per_tensor != b.per_tensor) return false;
   if (!a.per_tensor && a.axis != b.axis) return false;
   if (!same_numbers(*rewriter.constant(a.scale), *rewriter.constant(b.scale))) return false;
@@ -71,18 +71,18 @@ bool same_grid(const Rewriter& rewriter, const Grid& a, const Grid& b) {
   return same_numbers(*rewriter.constant(a.zero), *rewriter.constant(b.zero));
 }
 
-double scale_of(const Rewriter& rewriter, const Grid& grid) {
-  return to_doubles(*rewriter.constant(grid.scale)).front();
+double scale_of(const Rewriter& rewriter, const ParamValues& params) {
+  return to_doubles(*rewriter.constant(params.scale)).front();
 }
 
-std::int64_t zero_of(const Rewriter& rewriter, const Grid& grid) {
-  if (grid.zero == kNoValue) return 0;
-  return convert(*rewriter.constant(grid.zero), DType::Int64).data<std::int64_t>()[0];
+std::int64_t zero_of(const Rewriter& rewriter, const ParamValues& params) {
+  if (params.zero == kNoValue) return 0;
+  return convert(*rewriter.constant(params.zero), DType::Int64).data<std::int64_t>()[0];
 }
 
-std::pair<std::int64_t, std::int64_t> limits_of(const Grid& grid) {
-  return grid.dtype == DType::Int8 ? std::pair<std::int64_t, std::int64_t>(-128, 127)
-                                   : std::pair<std::int64_t, std::int64_t>(0, 255);
+std::pair<std::int64_t, std::int64_t> limits_of(const ParamValues& params) {
+  return params.dtype == DType::Int8 ? std::pair<std::int64_t, std::int64_t>(-128, 127)
+                                     : std::pair<std::int64_t, std::int64_t>(0, 255);
 }
 
 }  // namespace quench::exec::rewrites
