@@ -53,7 +53,7 @@ def room_of(path):
     """The room of a file under src/ or include/quench/, or None."""
     parts = path.split("/")
     if path.startswith("include/quench/"):
-        return PUBLIC_HEADERS.get(parts[-1].removesuffix(".h"))
+        return PUBLIC_HEADERS.get(parts[-1].removesuffix(".h").removesuffix(".inc"))
     return parts[1] if path.startswith("src/") and len(parts) > 2 else None
 
 
@@ -72,7 +72,7 @@ def judge_third_party(path, header):
 def judge_quench(path, header, root):
     """What is wrong with a quoted include, or None."""
     if header.startswith("quench/"):
-        target = PUBLIC_HEADERS.get(header.removeprefix("quench/").removesuffix(".h"))
+        target = PUBLIC_HEADERS.get(header.removeprefix("quench/").removesuffix(".h").removesuffix(".inc"))
         if target is None:
             return f'"{header}" is not in the table of public headers (tools/check_layers.py)'
     elif header.split("/")[0] in ROOMS:

@@ -25,6 +25,8 @@ enum class Equalization {
   Auto,  ///< per-tensor weights and gates: where the validation set gets nearer to float
 };
 
+using InputShapes = std::map<std::string, Shape>;
+
 /// How `quantize` works.
 struct QuantizeOptions {
   QuantType type = QuantType::Full;
@@ -32,24 +34,18 @@ struct QuantizeOptions {
   WeightQuantOptions weight;    ///< for QuantType::Weight
   DynamicQuantOptions dynamic;  ///< for QuantType::Dynamic
   DataOptions data;             ///< calibration samples
-  /// Files of `calibrate`: no data pass is made. Several are merged, as if their samples followed
-  /// one another.
-  std::vector<std::string> statistics;
-  std::int64_t batch = 4;      ///< samples a run; the result does not depend on it
-  std::int64_t held_out = 16;  ///< at most this many samples, and a fifth, are the validation set
-  bool bias_correction = true;
-  BiasCorrection correction = BiasCorrection::Auto;
-  Equalization equalization = Equalization::Auto;
-  std::int64_t correction_samples = 16;
-  bool pad_channels = true;  ///< depthwise convolutions, to what the target's kernels take at once
-  bool qoperator = false;    ///< QLinearConv and its like instead of Q/DQ
-  std::map<std::string, Shape> input_shapes;  ///< set before anything else, by input
-  std::int64_t min_quant_weight_size = 0;     ///< layers whose weight is not larger stay in float
-  std::int64_t min_quant_weight_channel = 0;  ///< likewise convolutions, by output channels
-  std::string debug_info_save_path;           ///< folder for tables of every layer's error
-  std::string report_save_path;               ///< HTML page that shows the model that was written
-  bool store_settings = true;                 ///< in the model's metadata, to be run again
-  std::vector<std::string> notes;  ///< of `read_config`: what the file says without effect
+  // What the table of options holds beside these, each with its default.
+#define QUENCH_TRANSIENT(...)
+#define QUENCH_ALIAS(...)
+#define QUENCH_OPTION(type, member, value, ...) type member = value;
+#include "quench/options.inc"
+#undef QUENCH_OPTION
+#undef QUENCH_ALIAS
+#undef QUENCH_TRANSIENT
+  std::string debug_info_save_path;  ///< folder for tables of every layer's error
+  std::string report_save_path;      ///< HTML page that shows the model that was written
+  bool store_settings = true;        ///< in the model's metadata, to be run again
+  std::vector<std::string> notes;    ///< of `read_config`: what the file says without effect
   std::vector<std::string> notes_unless_packed;  ///< likewise, unless the result is a packed file
 };
 

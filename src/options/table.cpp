@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads options.inc, the table, and answers what the table alone knows.
+// Reads fields.inc and quench/options.inc, the table, and answers what the table alone knows.
 #include <algorithm>
 
 #include "options/row.h"
@@ -129,13 +129,16 @@ const Table& table() {
     static const std::string kPlanBits = std::to_string(QuantSpec{}.bits);
 #define QUENCH_MEMBER(member) \
   [](QuantizeOptions & options) -> auto& { return options.member; }
-#define FIELD(member, ...) made.field(#member, QUENCH_MEMBER(member), Option{__VA_ARGS__});
-#define TRANSIENT(member, ...) made.transient(QUENCH_MEMBER(member), Option{__VA_ARGS__});
-#define ALIAS(...) made.alias(__VA_ARGS__);
-#include "options/options.inc"
-#undef ALIAS
-#undef TRANSIENT
-#undef FIELD
+#define QUENCH_FIELD(member, ...) made.field(#member, QUENCH_MEMBER(member), Option{__VA_ARGS__});
+#define QUENCH_OPTION(type, member, value, ...) QUENCH_FIELD(member, __VA_ARGS__)
+#define QUENCH_TRANSIENT(member, ...) made.transient(QUENCH_MEMBER(member), Option{__VA_ARGS__});
+#define QUENCH_ALIAS(...) made.alias(__VA_ARGS__);
+#include "options/fields.inc"
+#include "quench/options.inc"
+#undef QUENCH_ALIAS
+#undef QUENCH_TRANSIENT
+#undef QUENCH_OPTION
+#undef QUENCH_FIELD
 #undef QUENCH_MEMBER
     return made;
   }();
