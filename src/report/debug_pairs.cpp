@@ -6,6 +6,7 @@
 
 #include "analyze/simulator.h"
 #include "plan/facts.h"
+#include "quant/dequantize_linear.h"
 
 namespace quench {
 namespace {
@@ -175,45 +176,9 @@ std::vector<TensorPair> find_pairs(const Graph& real, const Graph& quantized) {
   return pairs;
 }
 
-std::vector<std::size_t> scale_places(const Shape& shape, const Tensor& scale, std::int64_t axis) {
-  const auto count = static_cast<std::size_t>(num_elements(shape).value_or(0));
-  std::vector<std::size_t> places(count, 0);
-  if (scale.size() == 1) return places;
-  // One scale for each index of the axis is as blocks that reach over every other dimension.
-  Shape blocks = scale.shape();
-  if (scale.rank() == 1) {
-    blocks.assign(shape.size(), 1);
-    blocks.at(static_cast<std::size_t>(axis < 0 ? axis + std::ssize(shape) : axis)) = scale.size();
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    auto rest = static_cast<std::int64_t>(i);
-    std::int64_t place = 0;
-    std::int64_t stride = 1;
-    for (std::size_t d = shape.size(); d-- > 0;) {
-      const std::int64_t block = (shape[d] + blocks[d] - 1) / blocks[d];
-      place += rest % shape[d] / block * stride;
-      stride *= blocks[d];
-      rest /= shape[d];
-    }
-    places[i] = static_cast<std::size_t>(place);
-  }
-  return places;
-}
-
 std::vector<float> dequantized(const Graph& graph, const TensorParams& params) {
-  const Tensor& integers = *graph.constant(params.integers);
-  const std::vector<float> scales = to_float(*params.scale);
-  const std::vector<float> zeros =
-      params.zero == nullptr ? std::vector<float>() : to_float(*params.zero);
-  const std::vector<std::size_t> places =
-      scale_places(integers.shape(), *params.scale, params.axis);
-  std::vector<float> numbers = to_float(integers);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const std::size_t place = places[i];
-    const float zero = zeros.empty() ? 0 : zeros[zeros.size() == 1 ? 0 : place];
-    numbers[i] = (numbers[i] - zero) * scales[place];
-  }
-  return numbers;
+  return quant::dequantize_linear(*graph.constant(params.integers), *params.scale, params.zero,
+                                  params.axis);
 }
 
 }  // namespace quench

@@ -39,7 +39,5 @@ std::vector<TensorPair> find_pairs(const Graph& real, const Graph& quantized);
 
 /// The number that each integer of a constant stands for.
 std::vector<float> dequantized(const Graph& graph, const TensorParams& params);
-/// The place in the scales that belongs to each element of a tensor of this shape.
-std::vector<std::size_t> scale_places(const Shape& shape, const Tensor& scale, std::int64_t axis);
 
 }  // namespace quench

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "quant/dequantize_linear.h"
 #include "report/csv.h"
 #include "report/debug_info.h"
 
@@ -97,7 +98,8 @@ class ParamTable {
         pair.weight.defined() ? to_float(pair.weight) : dequantized(quantized_, params);
     // A product holds a Gemm's weight the other way round.
     const std::int64_t axis = turned ? 1 - params.axis : params.axis;
-    return corrections(to_float(*before), after, scale_places(shape, *params.scale, axis), count);
+    return corrections(to_float(*before), after, quant::scale_places(shape, *params.scale, axis),
+                       count);
   }
 
   /// Where the file leaves dimensions open: as they were in the first round.
