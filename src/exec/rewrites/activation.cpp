@@ -17,4 +17,13 @@ void put_activation(Node& node, const Activation& activation) {
   FusedActivation{std::string(activation.name), activation.alpha, activation.beta}.put(node);
 }
 
+Activation GrowingLayer::take_activation() {
+  const NodeId next = rewriter_.next(result());
+  if (next == kNoNode) return {};
+  const auto activation = activation_of(rewriter_, rewriter_.node(next));
+  if (!activation || rewriter_.node(next).inputs[0] != result()) return {};
+  advance(next);
+  return *activation;
+}
+
 }  // namespace quench::exec::rewrites

@@ -18,29 +18,22 @@ bool same_type(const ValueType& a, const ValueType& b) {
                              [](const Dim& dim) { return dim.known() || !dim.symbol.empty(); });
 }
 
-/// A layer that grows by the nodes behind it.
-class Fusion {
+class Fusion : GrowingLayer {
  public:
   Fusion(Rewriter& rewriter, NodeId id, Layer layer)
-      : rewriter_(rewriter), layer_(std::move(layer)), fused_(rewriter.node(id)), place_(id) {}
+      : GrowingLayer(rewriter, id), layer_(std::move(layer)), fused_(rewriter.node(id)) {}
 
   void run() {
     take_bias();
     const bool adds = layer_.kind != ops::WeightKind::TransposedConvolution;
     const bool before = adds && take_residual("before");
-    const bool activated = take_activation();
-    if (adds && !before && activated) take_residual("after");
+    const Activation activation = take_activation();
+    put_activation(fused_, activation);
+    if (adds && !before && !activation.name.empty()) take_residual("after");
     if (!dead_.empty()) finish();
   }
 
  private:
-  ValueId result() const { return rewriter_.result(place_); }
-
-  void advance(NodeId next) {
-    dead_.push_back(place_);
-    place_ = next;
-  }
-
   void take_bias() {
     const NodeId next = rewriter_.next(result());
     if (next == kNoNode) return;
@@ -63,16 +56,6 @@ class Fusion {
     }
     residual_ = other;
     fused_.set("residual", std::string(where));
-    advance(next);
-    return true;
-  }
-
-  bool take_activation() {
-    const NodeId next = rewriter_.next(result());
-    if (next == kNoNode) return false;
-    const auto activation = activation_of(rewriter_, rewriter_.node(next));
-    if (!activation || rewriter_.node(next).inputs[0] != result()) return false;
-    put_activation(fused_, *activation);
     advance(next);
     return true;
   }
@@ -112,11 +95,8 @@ class Fusion {
     rewriter_.replace(place_, std::move(fused_), dead_);
   }
 
-  Rewriter& rewriter_;
   Layer layer_;
   Node fused_;
-  NodeId place_;  ///< the last node that is part of the layer
-  std::vector<NodeId> dead_;
   ValueId residual_ = kNoValue;
   bool has_bias_ = false;
 };

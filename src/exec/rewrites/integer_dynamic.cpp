@@ -11,9 +11,9 @@
 namespace quench::exec::rewrites {
 namespace {
 
-class DynamicRule {
+class DynamicRule : GrowingLayer {
  public:
-  DynamicRule(Rewriter& rewriter, NodeId id) : rewriter_(rewriter), first_(id), place_(id) {}
+  DynamicRule(Rewriter& rewriter, NodeId id) : GrowingLayer(rewriter, id) {}
 
   bool run() {
     const Node* product = rewriter_.as(first_, "MatMulInteger");
@@ -33,22 +33,15 @@ class DynamicRule {
     take_number();
     take_row_factors();
     take_residual();
-    if (residual_ == kNoValue && factors_ == kNoValue) take_activation();
+    if (residual_ == kNoValue && factors_ == kNoValue) activation_ = take_activation();
     finish(*product, rewriter_.node(source).outputs[1]);
     return true;
   }
 
  private:
-  ValueId result() const { return rewriter_.result(place_); }
-
-  void advance(NodeId next) {
-    dead_.push_back(place_);
-    place_ = next;
-  }
-
   bool takes_cast() {
-    const NodeId next = rewriter_.next(result());
-    const Node* cast = rewriter_.as(next, "Cast");
+    NodeId next = kNoNode;
+    const Node* cast = next_as("Cast", next);
     if (cast == nullptr || cast->get_int("to", 0) != static_cast<std::int64_t>(DType::Float32)) {
       return false;
     }
@@ -65,8 +58,8 @@ class DynamicRule {
   }
 
   bool takes_scales(ValueId dynamic) {
-    const NodeId next = rewriter_.next(result());
-    const Node* mul = rewriter_.as(next, "Mul");
+    NodeId next = kNoNode;
+    const Node* mul = next_as("Mul", next);
     const ValueId factor = mul == nullptr ? kNoValue : other_operand(*mul, result());
     const NodeId maker = rewriter_.maker(factor);
     const Node* scales = rewriter_.as(maker, "Mul");
@@ -79,8 +72,8 @@ class DynamicRule {
   }
 
   void take_bias() {
-    const NodeId next = rewriter_.next(result());
-    const Node* add = rewriter_.as(next, "Add");
+    NodeId next = kNoNode;
+    const Node* add = next_as("Add", next);
     const Tensor* other =
         add == nullptr ? nullptr : rewriter_.constant(other_operand(*add, result()));
     const auto& shape = rewriter_.graph()[result()].type.shape;
@@ -137,15 +130,6 @@ class DynamicRule {
     advance(next);
   }
 
-  void take_activation() {
-    const NodeId next = rewriter_.next(result());
-    if (next == kNoNode) return;
-    const auto activation = activation_of(rewriter_, rewriter_.node(next));
-    if (!activation || rewriter_.node(next).inputs[0] != result()) return;
-    activation_ = *activation;
-    advance(next);
-  }
-
   ValueId scales() {
     if (number_ == 1) return scale_;
     Tensor tensor = convert(*rewriter_.constant(scale_), DType::Float32);
@@ -172,9 +156,6 @@ class DynamicRule {
     rewriter_.replace(place_, std::move(fused), dead_);
   }
 
-  Rewriter& rewriter_;
-  NodeId first_;
-  NodeId place_;
   const Tensor* weight_ = nullptr;
   ValueId scale_ = kNoValue;
   std::vector<double> bias_;
@@ -182,7 +163,6 @@ class DynamicRule {
   ValueId factors_ = kNoValue;
   ValueId residual_ = kNoValue;
   Activation activation_;
-  std::vector<NodeId> dead_;
 };
 
 }  // namespace

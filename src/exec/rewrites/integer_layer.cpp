@@ -20,9 +20,9 @@ bool is_plain(const Node& node) {
 
 bool is_matrix(const Node& node) { return ops::facts(node).weight == ops::WeightKind::Matrix; }
 
-class LayerRule {
+class LayerRule : GrowingLayer {
  public:
-  LayerRule(Rewriter& rewriter, NodeId id) : rewriter_(rewriter), first_(id), place_(id) {}
+  LayerRule(Rewriter& rewriter, NodeId id) : GrowingLayer(rewriter, id) {}
 
   bool run() {
     const Node& node = rewriter_.node(first_);
@@ -35,19 +35,13 @@ class LayerRule {
     if (!x || !w || !read_weight(node, *w) || !read_bias(node, *x, *w)) return false;
     take_added_bias(node);
     if (name != "QLinearConvTranspose") take_residual();
-    take_activation();
+    activation_ = take_activation();
     finish(name, *x, *w);
     return true;
   }
 
  private:
-  ValueId result() const { return rewriter_.result(place_); }
   const Graph& graph() const { return rewriter_.graph(); }
-
-  void advance(NodeId next) {
-    dead_.push_back(place_);
-    place_ = next;
-  }
 
   /// Counts the output channels; false where the scales do not lie along them.
   bool read_weight(const Node& node, const Quantised& w) {
@@ -142,8 +136,8 @@ class LayerRule {
   /// An Add of a constant behind a MatMul without bias.
   void take_added_bias(const Node& node) {
     if (!is_matrix(node) || channels_ == 0 || bias_ != kNoValue || !added_.empty()) return;
-    const NodeId next = rewriter_.next(result());
-    const Node* add = rewriter_.as(next, "Add");
+    NodeId next = kNoNode;
+    const Node* add = next_as("Add", next);
     const auto& shape = graph()[result()].type.shape;
     if (add == nullptr || !shape || rewriter_.opset() < 7) return;
     const Tensor* other = rewriter_.constant(other_operand(*add, result()));
@@ -173,15 +167,6 @@ class LayerRule {
     advance(next);
   }
 
-  void take_activation() {
-    const NodeId next = rewriter_.next(result());
-    if (next == kNoNode) return;
-    const auto activation = activation_of(rewriter_, rewriter_.node(next));
-    if (!activation || rewriter_.node(next).inputs[0] != result()) return;
-    activation_ = *activation;
-    advance(next);
-  }
-
   ValueId bias() {
     if (bias_ != kNoValue || added_.empty()) return bias_;
     return rewriter_.add_constant("bias", Tensor::of<float>({channels_}, added_));
@@ -204,10 +189,6 @@ class LayerRule {
     rewriter_.replace(place_, std::move(fused), dead_);
   }
 
-  Rewriter& rewriter_;
-  NodeId first_;
-  NodeId place_;  ///< the last node that is part of the layer
-  std::vector<NodeId> dead_;
   std::int64_t channels_ = 0;  ///< 0: not known, the weight is no constant matrix
   ValueId bias_ = kNoValue;
   std::vector<float> added_;

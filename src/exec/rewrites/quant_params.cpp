@@ -75,14 +75,4 @@ double scale_of(const Rewriter& rewriter, const ParamValues& params) {
   return to_doubles(*rewriter.constant(params.scale)).front();
 }
 
-std::int64_t zero_of(const Rewriter& rewriter, const ParamValues& params) {
-  if (params.zero == kNoValue) return 0;
-  return convert(*rewriter.constant(params.zero), DType::Int64).data<std::int64_t>()[0];
-}
-
-std::pair<std::int64_t, std::int64_t> limits_of(const ParamValues& params) {
-  return params.dtype == DType::Int8 ? std::pair<std::int64_t, std::int64_t>(-128, 127)
-                                     : std::pair<std::int64_t, std::int64_t>(0, 255);
-}
-
 }  // namespace quench::exec::rewrites

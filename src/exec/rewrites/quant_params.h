@@ -34,10 +34,7 @@ std::optional<Quantised> dequantised(const Rewriter& rewriter, ValueId value);
 std::optional<Quantised> dequantised_per_tensor(const Rewriter& rewriter, ValueId value);
 /// Equal numbers, whatever constants hold them.
 bool same_params(const Rewriter& rewriter, const ParamValues& a, const ParamValues& b);
-/// The one scale and zero point.
+/// The one scale.
 double scale_of(const Rewriter& rewriter, const ParamValues& params);
-std::int64_t zero_of(const Rewriter& rewriter, const ParamValues& params);
-/// The smallest and largest integer of the type.
-std::pair<std::int64_t, std::int64_t> limits_of(const ParamValues& params);
 
 }  // namespace quench::exec::rewrites
