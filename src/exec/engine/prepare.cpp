@@ -19,8 +19,8 @@ constexpr std::array<std::string_view, 3> kTidy = {"inline_functions", "lift_con
                                                    "remove_identity"};
 constexpr std::array<std::string_view, 1> kNarrow = {"drop_channels"};
 constexpr std::array<std::string_view, 2> kInteger = {"fuse_patterns", "fuse_integer"};
-constexpr std::array<std::string_view, 5> kFuse = {
-    "fold_batchnorm", "fuse_patterns", "fuse_attention", "fold_prescale", "fuse_kernels"};
+constexpr std::array<std::string_view, 4> kFuse = {"fold_batchnorm", "fuse_patterns",
+                                                   "fuse_attention", "fuse_kernels"};
 
 passes::PassOptions pass_options(const Graph& graph, const SessionOptions& options) {
   passes::PassOptions result;

@@ -10,9 +10,9 @@
 namespace quench::testing {
 namespace {
 
-constexpr std::array<std::string_view, 8> kAll = {
+constexpr std::array<std::string_view, 7> kAll = {
     "inline_functions", "lift_constants", "remove_identity", "fold_batchnorm",
-    "fuse_patterns",    "fuse_attention", "fold_prescale",   "fuse_kernels"};
+    "fuse_patterns",    "fuse_attention", "fuse_kernels"};
 
 std::ptrdiff_t count(const Model& model, std::string_view op, std::string_view domain = "") {
   return std::ranges::count_if(model.graph.nodes, [&](const Node& node) {
