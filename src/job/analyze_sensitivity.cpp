@@ -83,8 +83,8 @@ void rank_by_function(Analysis& analysis, const SensitivityOptions& how, Checkpo
                       const Context& context, SensitivityResult& result) {
   // The metric only orders here: "cosine" is a mean of which more is better.
   const evaluation::SampleMetric metric("cosine", {"function"});
-  analyze::Scores scores = checkpoint.load();
-  if (result.resumed == 0) scores.clear();
+  analyze::Scores scores;
+  if (result.resumed != 0) scores = checkpoint.load();
   result.resumed = static_cast<std::int64_t>(scores.size());
   score_by_function(analysis, how, scores, context, [&] { checkpoint.save(scores, true); });
   result.metric = "function";

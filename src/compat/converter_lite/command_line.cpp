@@ -213,8 +213,8 @@ std::string converter_output(const ConverterFlags& flags, const QuantizeOptions&
     if (out.ends_with(format.extension)) return out;
   }
   // "v1.5" is no suffix; those of other formats are refused: ONNX is written.
-  static const Names others = {".ms", ".mindir", ".om",       ".tflite",     ".pb",
-                               ".pt", ".ort",    ".prototxt", ".caffemodel", ".pdmodel"};
+  static const Names others = {".ms", ".mindir", ".om",       ".tflite",    ".pb",
+                               ".pt", ".ort",    ".prototxt", ".caffemodel"};
   const std::string extension = std::filesystem::path(out).extension().string();
   if (has(others, extension)) {
     fail(ErrorKind::Usage,

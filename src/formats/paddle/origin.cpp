@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/format.h"
+#include "formats/fingerprint.h"
 #include "formats/foreign.h"
 
 namespace quench::paddle {
@@ -40,12 +41,10 @@ bool to_number(const std::string& text, int& number) {
   return error == std::errc() && rest == end;
 }
 
-/// FNV-1a: short, and the same on every machine.
-std::uint64_t hash(std::string_view bytes, std::uint64_t seed = 14695981039346656037U) {
-  for (const char byte : bytes) {
-    seed = (seed ^ static_cast<unsigned char>(byte)) * 1099511628211U;
-  }
-  return seed;
+std::string hash(std::string_view bytes) {
+  Fingerprint fingerprint;
+  fingerprint.add(bytes);
+  return fingerprint.text();
 }
 
 struct Text {
@@ -98,8 +97,8 @@ std::optional<Origin> origin_of(std::string_view foreign) {
 
 std::string form_of(const Tensor& tensor) {
   const std::span<const std::byte> bytes = tensor.bytes();
-  const std::uint64_t sum = hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  return format("={}{}:{:x}", info(tensor.dtype()).name, to_string(tensor.shape()), sum);
+  const std::string sum = hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return format("={}{}:{}", info(tensor.dtype()).name, to_string(tensor.shape()), sum);
 }
 
 std::string form_of(const Node& node) {
@@ -108,7 +107,7 @@ std::string form_of(const Node& node) {
     text += kItem + attribute.name + "=";
     if (!std::visit(Text{text}, attribute.data)) return {};
   }
-  return format("{}:{:x}", node.op_type, hash(text));
+  return format("{}:{}", node.op_type, hash(text));
 }
 
 void remember(Graph& graph, std::size_t first, int block, int op,

@@ -134,6 +134,9 @@ TEST(AnalysisPTQ, OwnMetricAndTheKeysOfTheConfig) {
   const SensitivityResult found = AnalysisPTQ(options, with_threads(1)).metric_error_analyse();
   EXPECT_GE(calls, found.layers.size());
   for (const LayerSensitivity& layer : found.layers) EXPECT_NE(layer.op_type, "Gemm");
+  // A checkpoint of other settings is in nobody's way where nothing is resumed.
+  options.ptq_config.batch_nums = 3;
+  EXPECT_NO_THROW((void)AnalysisPTQ(options, with_threads(1)).metric_error_analyse());
   options.ptq_config.algo = "avgg";
   expect_in("'avg'", error_of([&] { AnalysisPTQ analysis(options); }));
 

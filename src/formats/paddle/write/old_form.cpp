@@ -202,14 +202,7 @@ class OldForm {
       var.set_name(name);
       known.emplace(name, var);
     }
-    std::set<std::string> used{"feed", "fetch"};
-    for (const OpDesc& op : block.ops()) {
-      for (const auto* vars : {&op.inputs(), &op.outputs()}) {
-        for (const OpDesc::Var& var : *vars) {
-          used.insert(var.arguments().begin(), var.arguments().end());
-        }
-      }
-    }
+    const std::set<std::string> used = variables_of(block);
     block.clear_vars();
     for (const auto& [name, var] : known) {
       if (used.contains(name)) *block.add_vars() = var;

@@ -212,14 +212,6 @@ void Writer::fetch(const Originals& originals) {
 
 ProgramDesc Writer::take(const Originals& originals) {
   BlockDesc& block = *program_.mutable_blocks(0);
-  std::set<std::string> used;
-  for (const OpDesc& op : block.ops()) {
-    for (const auto* arguments : {&op.inputs(), &op.outputs()}) {
-      for (const OpDesc::Var& var : *arguments) {
-        used.insert(var.arguments().begin(), var.arguments().end());
-      }
-    }
-  }
   std::map<std::string, VarDesc> known = copied_;
   if (originals.program().blocks_size() > 0) {
     for (const VarDesc& var : originals.program().blocks(0).vars()) known.emplace(var.name(), var);
@@ -228,7 +220,7 @@ ProgramDesc Writer::take(const Originals& originals) {
   } else {
     program_.mutable_version()->set_version(0);
   }
-  for (const std::string& name : used) {
+  for (const std::string& name : variables_of(block)) {
     if (name == "feed" || name == "fetch") continue;
     VarDesc& var = *block.add_vars();
     const auto original = known.find(name);
@@ -282,6 +274,18 @@ float NodeWriter::number(std::size_t input) const {
 void NodeWriter::refuse(std::string_view reason) const {
   fail(ErrorKind::Unsupported, "{} ({}) cannot be written as Paddle: {}", label(graph(), node),
        node.op_type, reason);
+}
+
+std::set<std::string> variables_of(const BlockDesc& block) {
+  std::set<std::string> used;
+  for (const OpDesc& op : block.ops()) {
+    for (const auto* arguments : {&op.inputs(), &op.outputs()}) {
+      for (const OpDesc::Var& var : *arguments) {
+        used.insert(var.arguments().begin(), var.arguments().end());
+      }
+    }
+  }
+  return used;
 }
 
 Ints narrow(const std::vector<std::int64_t>& values) {

@@ -112,6 +112,9 @@ struct NodeWriter {
   [[noreturn]] void refuse(std::string_view reason) const;
 };
 
+/// The variables that the operators of a block read and make.
+std::set<std::string> variables_of(const BlockDesc& block);
+
 Ints narrow(const std::vector<std::int64_t>& values);
 
 /// Writes one kind of node.
