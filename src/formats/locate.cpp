@@ -37,19 +37,28 @@ std::string model_in(const std::string& folder) {
        folder, fmt::join(found, ", "));
 }
 
-ModelFiles with_params(const std::string& model, const std::string& params) {
-  const std::string file = is_folder(model) ? model_in(model) : model;
-  if (params.empty()) return {file, ""};
-  return {file, (fs::path(file).parent_path() / params).string()};
+/// The two names in a path; the second may be "".
+ModelFiles parted(const std::string& path) {
+  const std::size_t comma = path.rfind(',');
+  if (comma == std::string::npos) return {path, ""};
+  return {path.substr(0, comma), path.substr(comma + 1)};
+}
+
+ModelFiles beside(ModelFiles names) {
+  if (names.params.empty()) return names;
+  names.params = (fs::path(names.model).parent_path() / names.params).string();
+  return names;
 }
 
 }  // namespace
 
+ModelFiles named_files(const std::string& path) { return beside(parted(path)); }
+
 ModelFiles locate_model(const std::string& path) {
-  const std::size_t comma = path.rfind(',');
   std::error_code error;
-  if (comma == std::string::npos || fs::exists(path, error)) return with_params(path, "");
-  return with_params(path.substr(0, comma), path.substr(comma + 1));
+  ModelFiles names = fs::exists(path, error) ? ModelFiles{path, ""} : parted(path);
+  if (is_folder(names.model)) names.model = model_in(names.model);
+  return beside(std::move(names));
 }
 
 std::string model_path(const std::string& model_dir, const std::string& model_filename,

@@ -13,6 +13,14 @@
 namespace quench {
 namespace {
 
+/// The first format that takes the file for its own; null: none does.
+const FormatInfo* sniffed(std::span<const std::byte> file) {
+  for (const FormatInfo& each : all_formats()) {
+    if (each.sniff(file)) return &each;
+  }
+  return nullptr;
+}
+
 [[noreturn]] void fail_unknown(std::span<const std::byte> file) {
   if (file.empty()) fail(ErrorKind::BadModel, "the file is empty; get it again");
   std::string names;
@@ -29,39 +37,6 @@ namespace {
        kind, names);
 }
 
-/// A model that is to be written: its format, the path that this takes, and its first file.
-struct Written {
-  const FormatInfo& format;
-  std::string path;
-  std::string file;
-};
-
-Written written(const std::string& given) {
-  std::string path = given;
-  std::error_code error;
-  const bool folder = path.ends_with('/') || std::filesystem::is_directory(path, error);
-  std::string extensions;
-  for (const FormatInfo& each : all_formats()) {
-    if (each.stage == nullptr) continue;
-    if (folder && !each.file_in_folder.empty()) {
-      path = (std::filesystem::path(path) / each.file_in_folder).string();
-      return {each, path, path};
-    }
-    const bool named = std::filesystem::path(path).filename() == each.other_name;
-    if (path.ends_with(each.extension) || named) return {each, path, path};
-    // A second file may be named behind a comma.
-    const std::size_t comma = path.rfind(',');
-    if (comma != std::string::npos && each.models_in != nullptr &&
-        std::string_view(path).substr(0, comma).ends_with(each.extension)) {
-      return {each, path, path.substr(0, comma)};
-    }
-    extensions += extensions.empty() ? "" : " or ";
-    extensions += each.extension;
-  }
-  fail(ErrorKind::Usage, "a model is written to a file that ends in {}; got '{}'", extensions,
-       path);
-}
-
 }  // namespace
 
 std::span<const FormatInfo> all_formats() {
@@ -73,13 +48,38 @@ std::span<const FormatInfo> all_formats() {
   return formats;
 }
 
-std::vector<std::string> model_data_files(const ModelFiles& files) {
-  const auto file = MappedFile::open(files.model);
+WrittenModel written_model(const std::string& path) {
+  std::error_code error;
+  const bool folder = path.ends_with('/') || std::filesystem::is_directory(path, error);
+  std::string extensions;
   for (const FormatInfo& each : all_formats()) {
-    if (!each.sniff(file->bytes())) continue;
-    return each.data_files == nullptr ? std::vector<std::string>() : each.data_files(files);
+    if (each.stage == nullptr) continue;
+    if (folder && !each.file_in_folder.empty()) {
+      return {each, {(std::filesystem::path(path) / each.file_in_folder).string(), ""}};
+    }
+    const auto is_named = [&](const std::string& model) {
+      return model.ends_with(each.extension) ||
+             std::filesystem::path(model).filename() == each.other_name;
+    };
+    if (is_named(path)) return {each, {path, ""}};
+    const ModelFiles files = named_files(path);
+    if (each.own_params && is_named(files.model)) return {each, files};
+    extensions += extensions.empty() ? "" : " or ";
+    extensions += each.extension;
   }
-  return {};
+  fail(ErrorKind::Usage, "a model is written to a file that ends in {}; got '{}'", extensions,
+       path);
+}
+
+const FormatInfo* format_of(const std::string& path) {
+  const auto file = MappedFile::open(locate_model(path).model);
+  return sniffed(file->bytes());
+}
+
+std::vector<std::string> model_data_files(const ModelFiles& files) {
+  const FormatInfo* format = sniffed(MappedFile::open(files.model)->bytes());
+  if (format == nullptr || format->data_files == nullptr) return {};
+  return format->data_files(files);
 }
 
 std::vector<FormatName> model_formats() {
@@ -94,10 +94,9 @@ Model load(const std::string& path) {
   const ModelFiles files = locate_model(path);
   const auto file = MappedFile::open(files.model);  // its errors name the file already
   try {
-    for (const FormatInfo& each : all_formats()) {
-      if (each.sniff(file->bytes())) return each.read(files, file);
-    }
-    fail_unknown(file->bytes());
+    const FormatInfo* format = sniffed(file->bytes());
+    if (format == nullptr) fail_unknown(file->bytes());
+    return format->read(files, file);
   } catch (Error& error) {
     throw error.in(files.model);
   }
@@ -111,9 +110,9 @@ void save(const Model& model, const std::string& path, const SaveOptions& option
 
 std::uint64_t save(const Model& model, const std::string& path, const SaveOptions& options,
                    Outputs& outputs) {
-  const Written target = written(path);
+  const WrittenModel target = written_model(path);
   try {
-    return outputs.add(target.format.stage(model, target.path, options));
+    return outputs.add(target.format.stage(model, target.files, options));
   } catch (Error& error) {
     throw error.in(path);
   }
@@ -129,11 +128,11 @@ void reads_model(Outputs& outputs, const std::string& path, const std::string& w
 }
 
 void writes_model(Outputs& outputs, const std::string& path, const std::string& what) {
-  const Written target = written(path);
+  const WrittenModel target = written_model(path);
   if (path.ends_with('/')) make_folder(path);
-  outputs.writes(target.file, what);
+  outputs.writes(target.files.model, what);
   if (target.format.own_data_file == nullptr) return;
-  const std::string data = target.format.own_data_file(target.path);
+  const std::string data = target.format.own_data_file(target.files);
   if (!data.empty()) outputs.may_write(data, "the weights of " + what);
 }
 

@@ -25,8 +25,8 @@ struct FormatInfo {
   /// The files beside a model that it reads; null where there are none. Must not throw.
   std::vector<std::string> (*data_files)(const ModelFiles& files);
   /// That of them which saving another model in its place replaces, or "".
-  std::string (*own_data_file)(const std::string& path);
-  std::unique_ptr<Staged> (*stage)(const Model& model, const std::string& path,
+  std::string (*own_data_file)(const ModelFiles& files);
+  std::unique_ptr<Staged> (*stage)(const Model& model, const ModelFiles& files,
                                    const SaveOptions& options);
   /// The files of this format in a folder that stands for a model, by their names; null: a folder
   /// never does. Must not throw.
@@ -35,6 +35,13 @@ struct FormatInfo {
   /// takes, too; "": neither.
   std::string_view file_in_folder = {};
   std::string_view other_name = {};
+  /// Parameters lie in a file of their own, which a path may name behind a comma.
+  bool own_params = false;
+  bool fake_quantize = false;  ///< it has the form that SaveOptions::fake_quantize asks for
+  std::string_view quantized_note = {};  ///< what to know of quantised models in it; "": nothing
+  /// The target whose runtime reads it, and for which models are quantised that are written in it;
+  /// "": none in particular.
+  std::string_view target = {};
 };
 
 #define QUENCH_FORMAT(name) FormatInfo name##_format();
@@ -43,6 +50,17 @@ struct FormatInfo {
 
 /// Every format, in the order in which files are offered to them.
 std::span<const FormatInfo> all_formats();
+
+/// The format that the file at a path is of; null: none that is known.
+const FormatInfo* format_of(const std::string& path);
+
+/// A model that is to be written: its format and files.
+struct WrittenModel {
+  const FormatInfo& format;
+  ModelFiles files;
+};
+/// By the name alone. Throws Error(Usage) where it does not end as the files of a format do.
+WrittenModel written_model(const std::string& path);
 
 /// The files beside a model, which is there, that reading it opens.
 std::vector<std::string> model_data_files(const ModelFiles& files);

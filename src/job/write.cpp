@@ -45,6 +45,8 @@ void write(Job& job, const std::string& out_path, Outputs& outputs) {
   const QuantizeOptions& options = job.options;
   const SaveOptions saving{.encode = options.weight.enable_encode};
   job.report.bytes_after = static_cast<std::int64_t>(save(job.written, out_path, saving, outputs));
+  const std::string_view note = written_model(out_path).format.quantized_note;
+  if (!note.empty()) job.report.warnings.emplace_back(note);
   const bool packed = out_path.ends_with(packed_format().extension);
   if (!job.is_full() && options.weight.bits == 0 && !packed) {
     warn_of_wasted_bits(out_path, job.report);

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import paddle
 
 SOURCE = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "bench"))
@@ -81,6 +82,31 @@ def check_demo(folder):
                         "demo, quantised, on integers", 0.95, 0.99)
 
 
+def check_pir(folder):
+    """Paddle 3 alone reads PIR; its own runtime has no quantised PIR on a CPU, so that is only read back."""
+    if int(paddle.__version__.split(".")[0]) < 3:
+        print("in_paddle: this Paddle reads no PIR")
+        return
+    quench("convert", DEMO, "-o", folder / "float_pir.json")
+    model = predictor(str(folder / "float_pir.json"), str(folder / "float_pir.pdiparams"), "plain")
+    feeds = {model.get_input_names()[0]: images()}
+    expect_equal(run(model, feeds)[0], ours(DEMO, feeds, folder), "demo, PIR")
+    quench("quantize", DEMO, "-o", folder / "q_pir.json", "--target", "paddle", "--quiet", *DATA)
+    quench("quantize", DEMO, "-o", folder / "q.pdmodel", "--target", "paddle", "--quiet", *DATA)
+    expect_equal(ours(folder / "q_pir.json", feeds, folder), ours(folder / "q.pdmodel", feeds, folder),
+                 "demo, quantised PIR read back")
+    root = SHARED / "models/paddle"
+    for name, shape in (("PP-LCNet_x0_25_textline_ori", (2, 3, 80, 160)),
+                        ("ch_ppocr_mobile_v2.0_cls", (2, 3, 48, 192)), ("ppocrv4_det", (1, 3, 64, 96))):
+        if not (root / name).exists():
+            print(f"in_paddle: no {name}; passed over")
+            continue
+        feeds = {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)}
+        quench("convert", root / name, "-o", folder / "same_pir.json")
+        expect_equal(in_paddle(folder / "same_pir.json", feeds, "plain"), ours(root / name, feeds, folder),
+                     f"{name}, PIR")
+
+
 def check_shared(folder):
     root = SHARED / "models/paddle"
     if not root.exists():
@@ -99,6 +125,7 @@ def check_shared(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         check_demo(Path(folder))
+        check_pir(Path(folder))
         check_shared(Path(folder))
 
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PaddleSlim's AnalysisPTQ.
+#include <filesystem>
+
 #include "compat/paddleslim/names.h"
 #include "quench/formats.h"
 
@@ -38,7 +40,10 @@ SensitivityResult AnalysisPTQ::metric_error_analyse() const {
 }
 
 TargetResult AnalysisPTQ::get_target_quant_model(double target_metric) const {
-  return analyze_target(path_of(options_), analysis_of(options_), {.at_least = target_metric},
+  const std::string path = path_of(options_);
+  const auto folder = std::filesystem::path(options_.save_dir) / "target_quant_model";
+  const std::string out = compat::save_path(folder.string(), {}, compat::is_paddle(path));
+  return analyze_target(path, analysis_of(options_), {.at_least = target_metric, .out_path = out},
                         context_);
 }
 

@@ -2,37 +2,36 @@
 // PaddleSlim's names for files and operators.
 #include "compat/paddleslim/names.h"
 
-#include <filesystem>
-
+#include "base/file.h"
 #include "base/format.h"
-#include "formats/locate.h"
+#include "formats/registry.h"
+#include "quench/formats.h"
 
 namespace quench::compat {
 
-namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
+constexpr std::string_view kPaddle = "paddle";
+
 bool is_paddle(const std::string& path) {
-  const fs::path model = locate_model(path).model;
-  return model.extension() == ".pdmodel" || model.extension() == ".json" ||
-         model.filename() == "__model__";
+  const FormatInfo* format = format_of(path);
+  return format != nullptr && format->target == kPaddle;
+}
+
+bool becomes_paddle(const std::string& path) {
+  return written_model(path).format.target == kPaddle;
 }
 
 std::string save_path(const std::string& folder, const SaveNames& names, bool paddle) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail(ErrorKind::Io, "cannot make the folder '{}': {}", folder, error.message());
-  fs::path model = names.model;
-  if (names.model.empty()) model = paddle ? "model.pdmodel" : "model.onnx";
-  const std::string beside = model == "__model__"
-                                 ? "__params__"
-                                 : fs::path(model).replace_extension(".pdiparams").string();
-  if (!names.params.empty() && names.params != beside) {
+  make_folder(folder);
+  std::string model = names.model;
+  if (model.empty()) model = paddle ? "model.pdmodel" : "model.onnx";
+  if (!names.params.empty() && !written_model(model).format.own_params) {
     fail(ErrorKind::Usage,
-         "save_params_filename is '{}'; the parameters of '{}' are written to '{}': leave it empty",
-         names.params, model.string(), beside);
+         "save_params_filename is '{}', but '{}' holds its parameters itself: leave it empty",
+         names.params, model);
   }
-  return (fs::path(folder) / model).string();
+  return model_path(folder, model, names.params);
 }
 
 const std::map<std::string, Names>& paddle_types() {

@@ -14,6 +14,8 @@ namespace quench::compat {
 const std::map<std::string, std::vector<std::string>>& paddle_types();
 /// Whether the model at a path, as `model_path` makes it, is Paddle's.
 bool is_paddle(const std::string& path);
+/// Whether one that is written there will be.
+bool becomes_paddle(const std::string& path);
 /// `save_model_filename` and `save_params_filename`.
 struct SaveNames {
   std::string model;

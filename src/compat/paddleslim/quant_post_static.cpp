@@ -214,7 +214,7 @@ QuantizeReport quant_post_static(const QuantPostStaticOptions& options, const Co
   const std::string in =
       model_path(options.model_dir, options.model_filename, options.params_filename);
   const std::string out = out_of(options, compat::is_paddle(in));
-  QuantizeOptions job = compat::job_of(options, compat::is_paddle(out));
+  QuantizeOptions job = compat::job_of(options, compat::becomes_paddle(out));
   job.data = options.data_loader;
   job.data.limit = compat::sample_limit(options, job.data.limit);
   if (!job.data.path.empty() && options.onnx_format) return quantize(in, out, job, context);

@@ -31,9 +31,9 @@ Model read(const ModelFiles& files, const std::shared_ptr<const MappedFile>& fil
   return onnx::read_bytes(files.model, {file->bytes(), file});
 }
 
-std::unique_ptr<Staged> stage(const Model& model, const std::string& path,
+std::unique_ptr<Staged> stage(const Model& model, const ModelFiles& files,
                               const SaveOptions& options) {
-  return onnx::stage_file(model, path, options);
+  return onnx::stage_file(model, files.model, options);
 }
 
 std::vector<std::string> data_files(const ModelFiles& files) {
@@ -44,8 +44,8 @@ std::vector<std::string> data_files(const ModelFiles& files) {
   return found;
 }
 
-std::string own_data_file(const std::string& path) {
-  return onnx::own_data_file(path, onnx::data_locations(path));
+std::string own_data_file(const ModelFiles& files) {
+  return onnx::own_data_file(files.model, onnx::data_locations(files.model));
 }
 
 std::vector<std::string> models_in(const std::string& folder) {

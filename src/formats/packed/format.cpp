@@ -17,6 +17,11 @@ Model read(const ModelFiles& /*files*/, const std::shared_ptr<const MappedFile>&
   return packed::read_bytes({file->bytes(), file});
 }
 
+std::unique_ptr<Staged> stage(const Model& model, const ModelFiles& files,
+                              const SaveOptions& options) {
+  return packed::stage_file(model, files.model, options);
+}
+
 }  // namespace
 
 FormatInfo packed_format() {
@@ -27,7 +32,7 @@ FormatInfo packed_format() {
           .read = read,
           .data_files = nullptr,
           .own_data_file = nullptr,
-          .stage = packed::stage_file};
+          .stage = stage};
 }
 
 }  // namespace quench

@@ -14,6 +14,9 @@
 namespace quench::paddle {
 
 Model read_model(const ModelFiles& files, const std::shared_ptr<const MappedFile>& program);
+/// The combined file of parameters that goes with a program: the one that is named, or the one
+/// that is called after it.
+std::string params_file(const ModelFiles& files);
 /// The files of parameters that the model at `files` has. Never throws.
 std::vector<std::string> data_files(const ModelFiles& files);
 bool is_pir_file(const std::string& path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paddle's row in the table of formats: programs and PIR, with parameters beside them.
+// Paddle's rows in the table of formats: programs and PIR, with parameters beside them.
 #include "base/format.h"
 
 #include <algorithm>
@@ -26,24 +26,33 @@ bool is_program(std::span<const std::byte> file) {
   return at + 1 < file.size() && file[at + 1] == kBlockIndex;
 }
 
-bool sniff(std::span<const std::byte> file) { return is_program(file) || paddle::is_pir(file); }
+bool is_pir(std::span<const std::byte> file) { return paddle::is_pir(file); }
 
-std::vector<std::string> models_in(const std::string& folder) {
+/// The files of a folder that are called as a model is.
+template <typename Named>
+std::vector<std::string> find_in(const std::string& folder, const Named& named) {
   std::vector<std::string> found;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const fs::path& path = at->path();
-    const std::string extension = path.extension().string();
-    const bool named = path.filename() == "__model__" || extension == ".pdmodel";
-    if (named || (extension == ".json" && paddle::is_pir_file(path.string()))) {
-      found.push_back(path.string());
-    }
+    if (named(at->path())) found.push_back(at->path().string());
   }
   return found;
 }
 
-std::string own_data_file(const std::string& path) {
-  const std::string params = paddle::write::params_path(path);
+std::vector<std::string> programs_in(const std::string& folder) {
+  return find_in(folder, [](const fs::path& path) {
+    return path.filename() == "__model__" || path.extension() == ".pdmodel";
+  });
+}
+
+std::vector<std::string> pir_in(const std::string& folder) {
+  return find_in(folder, [](const fs::path& path) {
+    return path.extension() == ".json" && paddle::is_pir_file(path.string());
+  });
+}
+
+std::string own_data_file(const ModelFiles& files) {
+  const std::string params = paddle::params_file(files);
   std::error_code error;
   return fs::exists(params, error) ? params : "";
 }
@@ -51,18 +60,37 @@ std::string own_data_file(const std::string& path) {
 }  // namespace
 
 FormatInfo paddle_format() {
-  return {
-      .name = "paddle",
-      .summary = "Paddle programs (.pdmodel, __model__) and PIR (.json), with parameters beside",
-      .extension = ".pdmodel",
-      .sniff = sniff,
-      .read = paddle::read_model,
-      .data_files = paddle::data_files,
-      .own_data_file = own_data_file,
-      .stage = paddle::write::stage_program,
-      .models_in = models_in,
-      .file_in_folder = "inference.pdmodel",
-      .other_name = "__model__"};
+  return {.name = "paddle",
+          .summary = "Paddle programs (.pdmodel, __model__), with parameters beside",
+          .extension = ".pdmodel",
+          .sniff = is_program,
+          .read = paddle::read_model,
+          .data_files = paddle::data_files,
+          .own_data_file = own_data_file,
+          .stage = paddle::write::stage_program,
+          .models_in = programs_in,
+          .file_in_folder = "inference.pdmodel",
+          .other_name = "__model__",
+          .own_params = true,
+          .fake_quantize = true,
+          .target = "paddle"};
+}
+
+FormatInfo pir_format() {
+  return {.name = "pir",
+          .summary = "Paddle 3's PIR (inference.json), with parameters beside",
+          .extension = ".json",
+          .sniff = is_pir,
+          .read = paddle::read_model,
+          .data_files = paddle::data_files,
+          .own_data_file = own_data_file,
+          .stage = paddle::write::stage_pir,
+          .models_in = pir_in,
+          .own_params = true,
+          .quantized_note =
+              "Paddle 3.3 itself runs no quantised PIR on a CPU; write a .pdmodel "
+              "for that",
+          .target = "paddle"};
 }
 
 }  // namespace quench

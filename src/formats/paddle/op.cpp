@@ -13,16 +13,6 @@
 namespace quench::paddle {
 namespace {
 
-/// Calls `visit` for each part of a text between separators.
-template <typename Visit>
-void for_each_part(std::string_view text, char separator, const Visit& visit) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) visit(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
 double parse(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -34,7 +24,7 @@ double parse(std::string_view text) {
 
 std::vector<double> parse_list(std::string_view text) {
   std::vector<double> values;
-  for_each_part(text, ',', [&](std::string_view part) { values.push_back(parse(part)); });
+  for (const std::string_view part : parts_of(text, ',')) values.push_back(parse(part));
   return values;
 }
 
@@ -172,21 +162,9 @@ Shape Op::need_shape(std::string_view argument) const {
   return *found;
 }
 
-Op::AttributeNote Op::note(std::string_view name) const {
-  AttributeNote result;
-  for_each_part(row_.attributes, ' ', [&](std::string_view token) {
-    const std::size_t equals = token.find('=');
-    const std::string_view names = token.substr(0, equals);
-    const std::size_t bar = names.find('|');
-    if (names.substr(0, bar) != name) return;
-    result.name = name;
-    if (bar != std::string_view::npos) result.other_name = names.substr(bar + 1);
-    if (equals != std::string_view::npos) result.otherwise = token.substr(equals + 1);
-  });
-  if (result.name.empty()) {
-    fail(ErrorKind::Internal, "the row of '{}' does not list '{}'", row_.name, name);
-  }
-  return result;
+AttributeNote Op::note(std::string_view name) const {
+  if (const auto found = find_attribute(row_, name)) return *found;
+  fail(ErrorKind::Internal, "the row of '{}' does not list '{}'", row_.name, name);
 }
 
 std::string_view Op::default_of(std::string_view name) const {
@@ -273,13 +251,13 @@ std::vector<std::string> Op::texts(std::string_view name) const {
 
 std::vector<ValueId> Op::tensors_of(std::string_view name) {
   std::vector<ValueId> found = ins(name);
-  for_each_part(row_.inputs, ' ', [&](std::string_view token) {
+  for (const std::string_view token : parts_of(row_.inputs, ' ')) {
     const std::size_t colon = token.find(':');
-    if (colon == std::string_view::npos || token.substr(0, colon) != name) return;
-    for_each_part(token.substr(colon + 1), ',', [&](std::string_view input) {
+    if (colon == std::string_view::npos || token.substr(0, colon) != name) continue;
+    for (const std::string_view input : parts_of(token.substr(colon + 1), ',')) {
       if (found.empty()) found = ins(input);
-    });
-  });
+    }
+  }
   return found;
 }
 

@@ -115,11 +115,6 @@ class Op {
   const std::vector<std::string>* variables(const std::vector<Argument>& list,
                                             std::string_view name) const;
   const VarItem* variable(std::string_view argument, std::size_t index) const;
-  /// What the row says of an attribute.
-  struct AttributeNote {
-    std::string_view name, other_name;
-    std::optional<std::string_view> otherwise;
-  };
   AttributeNote note(std::string_view name) const;
   const Attr* attribute(std::string_view name) const;
   std::string_view default_of(std::string_view name) const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,8 +69,10 @@ struct Program {
 
 /// The program of a serialized ProgramDesc.
 Program read_desc(std::span<const std::byte> file);
+/// What variables the values of PIR's outermost block became, by their numbers.
+using PirNames = std::map<std::int64_t, std::vector<std::string>>;
 /// The program of PIR's JSON.
-Program read_pir(std::span<const std::byte> file);
+Program read_pir(std::span<const std::byte> file, PirNames* names = nullptr);
 /// Turns what older Paddle writes of quantisation into quantize_linear and dequantize_linear.
 void unify_quantization(Program& program);
 /// Whether the bytes are PIR's JSON. Cheap; never throws.

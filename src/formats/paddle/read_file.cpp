@@ -20,12 +20,8 @@ bool is_file(const fs::path& path) {
 
 /// The combined file of parameters, or "" where there is none.
 std::string combined_file(const ModelFiles& files) {
-  if (!files.params.empty()) return files.params;
-  const fs::path model = files.model;
-  const fs::path beside = fs::path(model).replace_extension(".pdiparams");
-  if (is_file(beside)) return beside.string();
-  const fs::path params = model.parent_path() / "__params__";
-  return model.filename() == "__model__" && is_file(params) ? params.string() : "";
+  const std::string path = params_file(files);
+  return !files.params.empty() || is_file(path) ? path : "";
 }
 
 std::vector<Parameter> expected(const Program& program) {
@@ -57,6 +53,13 @@ std::map<std::string, Tensor> read_separate(const std::vector<Parameter>& parame
 }
 
 }  // namespace
+
+std::string params_file(const ModelFiles& files) {
+  if (!files.params.empty()) return files.params;
+  const fs::path model = files.model;
+  if (model.filename() == "__model__") return (model.parent_path() / "__params__").string();
+  return fs::path(model).replace_extension(".pdiparams").string();
+}
 
 std::map<std::string, Tensor> read_parameters(const Program& program, const ModelFiles& files) {
   const std::vector<Parameter> parameters = expected(program);

@@ -18,12 +18,8 @@ constexpr int kMaxDepth = 32;
 /// The names in a row's list: of inputs, those that PIR has.
 std::vector<std::string> names_of(std::string_view list) {
   std::vector<std::string> names;
-  list = list.substr(0, list.find('/'));
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(' '), list.size());
-    const std::string_view token = list.substr(0, end);
-    if (!token.empty()) names.emplace_back(token.substr(0, token.find(':')));
-    list.remove_prefix(std::min(end + 1, list.size()));
+  for (const std::string_view token : parts_of(list.substr(0, list.find('/')), ' ')) {
+    names.emplace_back(token.substr(0, token.find(':')));
   }
   return names;
 }
@@ -38,6 +34,7 @@ class Reader {
     read_block(blocks[0], -1, 0);
     return std::move(program_);
   }
+  PirNames take_names() { return std::move(values_); }
 
  private:
   using Names = std::vector<std::string>;
@@ -276,7 +273,7 @@ class Reader {
   }
 
   Program program_;
-  std::map<std::int64_t, Names> values_;
+  PirNames values_;
   std::map<std::int64_t, std::string> fetched_;
   std::set<std::string> taken_;
   std::map<std::string, int> counts_;
@@ -285,7 +282,7 @@ class Reader {
 
 }  // namespace
 
-Program read_pir(std::span<const std::byte> file) {
+Program read_pir(std::span<const std::byte> file, PirNames* names) {
   const auto* text = reinterpret_cast<const char*>(file.data());
   const Json root = Json::parse(text, text + file.size(), nullptr, false);
   if (root.is_discarded()) {
@@ -298,7 +295,9 @@ Program read_pir(std::span<const std::byte> file) {
          "its PIR has version {}, and {} is the newest known; export it with an older Paddle",
          version, kNewestVersion);
   }
-  Program program = Reader().read(root);
+  Reader reader;
+  Program program = reader.read(root);
+  if (names != nullptr) *names = reader.take_names();
   program.version = format("PIR {}", version);
   return program;
 }

@@ -32,11 +32,8 @@ Index index_by_name() {
 Index index_by_pir() {
   Index index;
   for (const OpRow* row : all_rows()) {
-    std::string_view names = row->pir.empty() ? row->name : row->pir;
-    while (!names.empty()) {
-      const std::size_t end = std::min(names.find(' '), names.size());
-      index.emplace(names.substr(0, end), row);
-      names.remove_prefix(std::min(end + 1, names.size()));
+    for (const std::string_view name : parts_of(row->pir.empty() ? row->name : row->pir, ' ')) {
+      index.emplace(name, row);
     }
   }
   return index;
@@ -48,6 +45,30 @@ const OpRow* find(const Index& index, std::string_view name) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> parts_of(std::string_view list, char separator) {
+  std::vector<std::string_view> parts;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(separator), list.size());
+    if (end > 0) parts.push_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return parts;
+}
+
+std::optional<AttributeNote> find_attribute(const OpRow& row, std::string_view name) {
+  for (const std::string_view token : parts_of(row.attributes, ' ')) {
+    const std::size_t equals = token.find('=');
+    const std::string_view names = token.substr(0, equals);
+    const std::size_t bar = names.find('|');
+    if (names.substr(0, bar) != name) continue;
+    AttributeNote result{.name = name, .other_name = {}, .otherwise = {}};
+    if (bar != std::string_view::npos) result.other_name = names.substr(bar + 1);
+    if (equals != std::string_view::npos) result.otherwise = token.substr(equals + 1);
+    return result;
+  }
+  return std::nullopt;
+}
 
 std::span<const OpRow* const> all_rows() {
   static const std::vector<const OpRow*> rows = collect();

@@ -3,8 +3,10 @@
 // read. Rows lie by family in rows_*.cpp.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace quench::paddle {
 
@@ -25,6 +27,17 @@ struct OpRow {
   void (*read)(Op& op);
   int opset = 13;  ///< the version of ONNX's operators that it needs
 };
+
+/// What a row's list holds between separators.
+std::vector<std::string_view> parts_of(std::string_view list, char separator);
+
+/// An attribute of a row.
+struct AttributeNote {
+  std::string_view name, other_name;
+  std::optional<std::string_view> otherwise;
+};
+/// What the row says of an attribute; nothing where it does not list it.
+std::optional<AttributeNote> find_attribute(const OpRow& row, std::string_view name);
 
 /// The row of an operator; null: not known.
 const OpRow* find_row(std::string_view name);

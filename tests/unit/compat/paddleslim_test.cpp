@@ -117,6 +117,18 @@ TEST(QuantPostStatic, MakesTheFolder) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(QuantPostStatic, PaddleFilesHaveTheNamesAskedFor) {
+  const std::string folder = out_path("names") + ".d";
+  QuantPostStaticOptions options = paddle_options(folder);
+  options.batch_nums = 1;
+  options.save_model_filename = "__model__";
+  options.save_params_filename = "weights";
+  quant_post_static(options, with_threads(1));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/__model__"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/weights"));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(AnalysisPTQ, OwnMetricAndTheKeysOfTheConfig) {
   AnalysisPtqOptions options;
   options.model_dir = data_folder();

@@ -3,28 +3,23 @@
 #include "formats/paddle/write/file.h"
 
 #include <cstdio>
-#include <filesystem>
 
 #include "base/format.h"
+#include "formats/paddle/file.h"
 #include "formats/paddle/params.h"
+#include "formats/paddle/write/pir_writer.h"
 #include "formats/paddle/write/writer.h"
 
 namespace quench::paddle::write {
 namespace {
-
-std::string program_path(const std::string& path) {
-  const std::size_t comma = path.rfind(',');
-  const bool named = comma != std::string::npos && !path.ends_with(".pdmodel");
-  return named ? path.substr(0, comma) : path;
-}
 
 /// A program does not name its parameters, so a kill between two renames could leave it with those
 /// of another model, and nobody would see it. The old program goes first: what a kill leaves is
 /// either the old pair, or the new one, or no model.
 class StagedProgram final : public Staged {
  public:
-  explicit StagedProgram(const std::string& path)
-      : program_(program_path(path)), params_(params_path(path)) {}
+  explicit StagedProgram(const ModelFiles& files)
+      : program_(files.model), params_(params_file(files)) {}
 
   AtomicFile& program() { return program_; }
   AtomicFile& params() { return params_; }
@@ -45,33 +40,37 @@ class StagedProgram final : public Staged {
   AtomicFile params_;
 };
 
-}  // namespace
-
-std::string params_path(const std::string& path) {
-  const std::filesystem::path program(program_path(path));
-  if (program.string().size() < path.size()) {
-    return (program.parent_path() / path.substr(program.string().size() + 1)).string();
+std::unique_ptr<Staged> stage(const ModelFiles& files, std::string_view program,
+                              const std::map<std::string, Tensor>& parameters) {
+  auto staged = std::make_unique<StagedProgram>(files);
+  staged->program().write(program);
+  // Sorted by their names' bytes, as the map has them.
+  for (const auto& [name, tensor] : parameters) {
+    staged->params().write(record_header(tensor));
+    staged->params().write(tensor.bytes());
   }
-  if (program.filename() == "__model__") return (program.parent_path() / "__params__").string();
-  return std::filesystem::path(program).replace_extension(".pdiparams").string();
+  return staged;
 }
 
-std::unique_ptr<Staged> stage_program(const Model& model, const std::string& path,
+}  // namespace
+
+std::unique_ptr<Staged> stage_program(const Model& model, const ModelFiles& files,
                                       const SaveOptions& options) {
-  Written written = write_program(model);
+  Written written = write_program(model, original_program(model));
   if (options.fake_quantize) to_old_form(written);
-  auto files = std::make_unique<StagedProgram>(path);
   std::string text;
   if (!written.program.SerializeToString(&text)) {
     fail(ErrorKind::Unsupported, "the program has more than 2 GB");
   }
-  files->program().write(text);
-  // Sorted by their names' bytes, as the map has them.
-  for (const auto& [name, tensor] : written.parameters) {
-    files->params().write(record_header(tensor));
-    files->params().write(tensor.bytes());
-  }
-  return files;
+  return stage(files, text, written.parameters);
+}
+
+std::unique_ptr<Staged> stage_pir(const Model& model, const ModelFiles& files,
+                                  const SaveOptions& /*options*/) {
+  const std::optional<PirOriginal> original = pir_original(model);
+  Written written = write_program(model, original ? original->program : original_program(model));
+  const std::string text = to_pir(written, original);
+  return stage(files, text, written.parameters);
 }
 
 }  // namespace quench::paddle::write

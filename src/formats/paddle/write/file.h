@@ -6,15 +6,15 @@
 #include <string>
 
 #include "base/file.h"
+#include "formats/locate.h"
 #include "quench/model.h"
 
 namespace quench::paddle::write {
 
-/// The file of parameters that goes with a program at `path`, which may name it behind a comma: it
-/// lies beside the program.
-std::string params_path(const std::string& path);
-/// Writes both aside.
-std::unique_ptr<Staged> stage_program(const Model& model, const std::string& path,
+/// Writes both aside: a serialized program, or PIR's JSON.
+std::unique_ptr<Staged> stage_program(const Model& model, const ModelFiles& files,
                                       const SaveOptions& options);
+std::unique_ptr<Staged> stage_pir(const Model& model, const ModelFiles& files,
+                                  const SaveOptions& options);
 
 }  // namespace quench::paddle::write

@@ -13,15 +13,19 @@ bool is_variable(const std::string& text) { return text.starts_with(':'); }
 
 }  // namespace
 
-Originals::Originals(const Model& model) : graph_(model.graph) {
+Originals::Originals(const Model& model, ProgramDesc program)
+    : graph_(model.graph), program_(std::move(program)) {
   origins_.resize(graph_.nodes.size());
+  if (program_.blocks_size() > 0) find_groups();
+}
+
+ProgramDesc original_program(const Model& model) {
+  ProgramDesc program;
   const auto text = foreign_of(model.foreign, kProgramForeign);
-  if (!text || !program_.ParseFromArray(text->data(), static_cast<int>(text->size())) ||
-      program_.blocks_size() == 0) {
-    program_.Clear();
-    return;
+  if (text && !program.ParseFromArray(text->data(), static_cast<int>(text->size()))) {
+    program.Clear();
   }
-  find_groups();
+  return program;
 }
 
 void Originals::find_groups() {

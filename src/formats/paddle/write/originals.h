@@ -14,8 +14,8 @@ namespace quench::paddle::write {
 
 class Originals {
  public:
-  /// Of a model from elsewhere there are none.
-  explicit Originals(const Model& model);
+  /// `program`: what the nodes came from, as their origins have it; empty: nothing is known of it.
+  Originals(const Model& model, ProgramDesc program);
 
   /// Whether the node came from an operator that is still whole.
   bool has(NodeId id) const { return inside_.contains(id); }

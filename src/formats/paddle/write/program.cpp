@@ -44,9 +44,9 @@ const WriteRow* write_row(std::string_view op_type) {
   return found == rows.end() ? nullptr : &*found;
 }
 
-Written write_program(const Model& model) {
+Written write_program(const Model& model, ProgramDesc original) {
   const Model legal = legalize(model);
-  const Originals originals(legal);
+  const Originals originals(legal, std::move(original));
   check_operators(legal.graph, originals);
   Writer writer(legal.graph);
   name_as_paddle(writer);

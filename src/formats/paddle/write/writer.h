@@ -144,8 +144,11 @@ struct Written {
   ProgramDesc program;
   std::map<std::string, Tensor> parameters;
 };
-/// Throws Error(Unsupported) that lists all operators for which Paddle has no counterpart.
-Written write_program(const Model& model);
+/// The program that a model was read from; empty where it is from elsewhere.
+ProgramDesc original_program(const Model& model);
+/// Operators of `original` that nobody touched are taken from it. Throws Error(Unsupported) that
+/// lists all operators for which Paddle has no counterpart.
+Written write_program(const Model& model, ProgramDesc original);
 
 /// Rewrites quantize_linear and dequantize_linear as the operators that stood for them before.
 void to_old_form(Written& written);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PIR program that a model was read from: operators that nobody touched are written as they
+// stood.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/paddle/framework.pb.h"
+#include "formats/paddle/pir_json.h"
+#include "quench/model.h"
+
+namespace quench::paddle::write {
+
+/// The attribute of `PirOriginal::program`'s operators that holds their place in PIR.
+inline constexpr const char* kPirPlace = "quench.pir";
+
+struct PirOriginal {
+  Json root;
+  /// The outermost block with programs' names for operators, inputs and outputs; an operator that
+  /// became no node has no type.
+  ProgramDesc program;
+  PirNames names;                              ///< of values, by their numbers
+  std::map<std::int64_t, std::size_t> makers;  ///< operators, by the numbers of their results
+
+  const Json& ops() const { return root["program"]["regions"][0]["blocks"][0]["ops"]; }
+};
+
+/// Nothing for a model that is from elsewhere.
+std::optional<PirOriginal> pir_original(const Model& model);
+
+}  // namespace quench::paddle::write
