@@ -19,6 +19,7 @@ Command setup_eval(CLI::App& root);
 Command setup_bench(CLI::App& root);
 Command setup_compare(CLI::App& root);
 Command setup_quantize(CLI::App& root);
+Command setup_train(CLI::App& root);
 Command setup_calibrate(CLI::App& root);
 Command setup_lint(CLI::App& root);
 Command setup_convert(CLI::App& root);

@@ -16,6 +16,7 @@
 #include "quench/formats.h"
 #include "quench/metrics.h"
 #include "quench/quant_config.h"
+#include "quench/quanters.h"
 #include "quench/quantize.h"
 #include "quench/statistics.h"
 
@@ -90,15 +91,25 @@ Listing list_techniques() {
   return listing;
 }
 
+Listing list_quanters() {
+  Listing listing{{"quanter", "for", "summary"}, {}};
+  for (const QuanterInfo& each : all_quanters()) {
+    listing.rows.push_back(
+        {std::string(each.name), std::string(each.use), std::string(each.summary)});
+  }
+  return listing;
+}
+
 struct Kind {
   const char* name;
   Listing (*list)();
 };
-constexpr std::array<Kind, 8> kKinds = {{{"operators", list_operators},
+constexpr std::array<Kind, 9> kKinds = {{{"operators", list_operators},
                                          {"metrics", list_metrics},
                                          {"observers", list_observers},
                                          {"targets", list_targets},
                                          {"techniques", list_techniques},
+                                         {"quanters", list_quanters},
                                          {"formats", list_formats},
                                          {"dtypes", list_dtypes},
                                          {"options", list_options}}};

@@ -23,10 +23,11 @@ namespace quench::cli {
 namespace {
 
 std::vector<Command> setup_commands(CLI::App& root) {
-  return {setup_inspect(root), setup_run(root),      setup_eval(root),      setup_bench(root),
-          setup_compare(root), setup_quantize(root), setup_calibrate(root), setup_lint(root),
-          setup_convert(root), setup_pack(root),     setup_unpack(root),    setup_list(root),
-          setup_demo(root),    setup_analyze(root),  setup_report(root),    setup_completion(root)};
+  return {setup_inspect(root),   setup_run(root),      setup_eval(root),    setup_bench(root),
+          setup_compare(root),   setup_quantize(root), setup_train(root),   setup_calibrate(root),
+          setup_lint(root),      setup_convert(root),  setup_pack(root),    setup_unpack(root),
+          setup_list(root),      setup_demo(root),     setup_analyze(root), setup_report(root),
+          setup_completion(root)};
 }
 
 /// A full disk shows only when the last buffer is written.

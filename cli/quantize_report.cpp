@@ -106,6 +106,27 @@ std::string chosen_observer(const QuantizeReport& report) {
          " layers before an output";
 }
 
+Json training_json(const TrainingReport& training) {
+  Json curve = Json::array();
+  for (const TrainingPoint& point : training.curve) {
+    Json row = {{"step", point.step}, {"loss", number(point.loss)}, {"rate", point.rate}};
+    if (point.score) row["score"] = number(*point.score);
+    curve.push_back(std::move(row));
+  }
+  Json json = {{"steps", training.steps},      {"samples", training.samples},
+               {"blocks", training.blocks},    {"best_step", training.best_step},
+               {"score", training.score_name}, {"images_per_second", training.images_per_second},
+               {"seconds", training.seconds},  {"curve", std::move(curve)}};
+  if (training.start_score) json["start_score"] = number(*training.start_score);
+  return json;
+}
+
+/// "step 300 of 400", or that what it began with was better.
+std::string kept_step(const TrainingReport& training) {
+  if (training.best_step == 0) return "none: the validation set prefers the model before it";
+  return grouped(training.best_step) + " of " + grouped(training.steps);
+}
+
 }  // namespace
 
 Json to_json(const QuantizeReport& report) {
@@ -140,6 +161,7 @@ Json to_json(const QuantizeReport& report) {
                                       {"channels", layer.channels},
                                       {"factor", layer.factor}});
   }
+  if (report.training.samples > 0) json["training"] = training_json(report.training);
   json["float_layers"] = Json::array();
   for (const FloatLayer& layer : report.float_layers) {
     json["float_layers"].push_back(
@@ -183,6 +205,10 @@ void print_report(const QuantizeReport& report) {
   if (report.padded_layers > 0) table.row({"padded channels", padded_channels(report)});
   if (!report.activation_observer.empty()) {
     table.row({"ranges of activations by", chosen_observer(report)});
+  }
+  if (report.training.samples > 0) {
+    table.row({"samples trained with", grouped(report.training.samples)});
+    table.row({"training step that was kept", kept_step(report.training)});
   }
   table.row({"size before, bytes", grouped(report.bytes_before)});
   table.row({"size after, bytes", size_after(report)});

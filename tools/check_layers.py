@@ -9,7 +9,7 @@ import sources
 # A room may include itself and the rooms before it.
 ROOMS = [
     "base", "tensor", "quant", "ir", "ops", "formats", "passes", "data", "exec", "observe",
-    "metrics", "plan", "options", "calibrate", "lower", "evaluate", "tune", "qat", "analyze",
+    "metrics", "plan", "options", "calibrate", "lower", "evaluate", "qat", "tune", "analyze",
     "report", "job", "compat",
 ]
 # The room that each public header belongs to.
@@ -21,12 +21,12 @@ PUBLIC_HEADERS = {
     "evaluate": "evaluate", "observer_trial": "evaluate", "quantize": "evaluate", "ptq": "job",
     "run": "evaluate", "formats": "formats", "pack": "formats",
     "analysis": "analyze", "analyze": "analyze", "report": "report",
-    "options": "options", "option_table": "options", "converter_lite": "compat", "paddleslim": "compat", "legacy_ptq": "compat", "predictor": "compat",
+    "options": "options", "training": "options", "training_report": "evaluate", "quanter": "qat", "quanters": "qat", "preprocess": "qat", "trainable": "qat", "qat": "job", "option_table": "options", "converter_lite": "compat", "paddleslim": "compat", "legacy_ptq": "compat", "predictor": "compat",
 }
 # Third-party headers by how their name begins, and the places that may include them.
 THIRD_PARTY = {
     "torch/": ["src/exec/", "src/qat/", "examples/"],
-    "ATen/": ["src/exec/", "src/qat/"],
+    "ATen/": ["src/exec/", "src/qat/", "include/quench/quanter.h"],
     "c10/": ["src/exec/", "src/qat/"],
     "dnnl": ["src/exec/"],
     "oneapi/dnnl/": ["src/exec/"],

@@ -16,6 +16,7 @@ inline constexpr unsigned kForQuantize = 1;
 inline constexpr unsigned kForCalibrate = 2;
 inline constexpr unsigned kForAnalyze = 4;
 inline constexpr unsigned kForSamples = 8;  ///< commands that only read samples: eval, compare
+inline constexpr unsigned kForTrain = 16;
 
 /// What an option's value is.
 enum class OptionKind { Switch, Whole, Number, Word, Text, List, Numbers, Size, Shapes, Other };

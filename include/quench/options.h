@@ -8,6 +8,7 @@
 
 #include "quench/data.h"
 #include "quench/quant_config.h"
+#include "quench/training.h"
 #include "quench/weight_quant.h"
 
 namespace quench {
@@ -34,6 +35,7 @@ struct QuantizeOptions {
   WeightQuantOptions weight;    ///< for QuantType::Weight
   DynamicQuantOptions dynamic;  ///< for QuantType::Dynamic
   DataOptions data;             ///< calibration samples
+  TrainingOptions training;
   // What the table of options holds beside these, each with its default.
 #define QUENCH_TRANSIENT(...)
 #define QUENCH_ALIAS(...)

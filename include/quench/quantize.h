@@ -13,6 +13,7 @@
 #include "quench/options.h"
 #include "quench/session.h"
 #include "quench/statistics.h"
+#include "quench/training_report.h"
 
 namespace quench {
 
@@ -67,6 +68,7 @@ struct QuantizeReport {
   std::vector<OutputScores> outputs;  ///< against the float model, on samples not calibrated with
   std::vector<LayerScore> layers;     ///< of integer nodes, in the order in which they run
   std::vector<WeightChoice> weights;  ///< of weight-only and dynamic quantisation
+  TrainingReport training;            ///< where the model was trained or reconstructed
   std::vector<std::string> warnings;
   double seconds = 0;
   double peak_memory_mb = 0;

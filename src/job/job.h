@@ -15,7 +15,6 @@ struct Job : tune::State {
       : State(std::move(the_options), the_context), model_path(std::move(path)) {}
 
   std::string model_path;
-  Model original;      ///< as it was read, with the wanted input shapes; for QuantType::Full
   std::string origin;  ///< fingerprint of the model as it was read
   /// Statistics are collected of whatever the plan of some of the layers would observe.
   bool observes_any_choice = false;

@@ -104,6 +104,7 @@ struct OpFacts {
   WeightKind weight = WeightKind::None;
   InputSet weights = kNoInput;  ///< the inputs that may be one
   int bias = -1;                ///< the input that is added to the result; -1: none
+  InputSet learned = kNoInput;  ///< inputs that training changes besides these
   Batch batch = Batch::Unknown;
   int axis = -1;  ///< what the attribute `axis` is when it is left out
   IntegerForm integer = IntegerForm::None;

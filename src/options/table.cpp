@@ -27,6 +27,10 @@ bool tuned(const QuantizeOptions& options) {
 bool by_error(const QuantizeOptions& options) {
   return mixed_not_sized(options) && !tuned(options);
 }
+bool reconstructed(const QuantizeOptions& options) {
+  return options.training.adaround || options.training.reconstruct;
+}
+bool by_sgd(const QuantizeOptions& options) { return options.training.optimizer == "sgd"; }
 
 constexpr OptionScope kFull = {full, "--type full"};
 constexpr OptionScope kCorrected = {corrected, "--type full with bias correction"};
@@ -41,14 +45,17 @@ constexpr OptionScope kTuned = {tuned, "--type weight --bits 0 --auto-tune"};
 constexpr OptionScope kByError = {by_error,
                                   "--type weight --bits 0 without --auto-tune and --target-size"};
 constexpr OptionScope kDynamic = {dynamic, "--type dynamic"};
+constexpr OptionScope kReconstructed = {reconstructed, "--adaround and --reconstruct"};
+constexpr OptionScope kBySgd = {by_sgd, "--optimizer sgd"};
 
-constexpr unsigned kAll = kForQuantize | kForCalibrate | kForAnalyze;
-constexpr unsigned kModel = kForQuantize | kForAnalyze;
+constexpr unsigned kAll = kForQuantize | kForCalibrate | kForAnalyze | kForTrain;
+constexpr unsigned kModel = kForQuantize | kForAnalyze | kForTrain;
 constexpr unsigned kData = kAll | kForSamples;
 
 constexpr std::string_view kLayers = "Which layers are quantised";
 constexpr std::string_view kRanges = "Ranges and bits";
 constexpr std::string_view kTuning = "Accuracy";
+constexpr std::string_view kTraining = "Training";
 constexpr std::string_view kWeights = "Weights only (--type weight)";
 constexpr std::string_view kDynamics = "Dynamic (--type dynamic)";
 constexpr std::string_view kSamples = "Samples";

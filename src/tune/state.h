@@ -22,7 +22,8 @@ struct State {
   QuantizeOptions options;
   QuantConfig config;  ///< of the options, with what techniques chose: `plan` is made from it
   const Context& context;
-  Model model;  ///< float, prepared: what the plan speaks of
+  Model original;  ///< as it was read, with the wanted input shapes; for QuantType::Full
+  Model model;     ///< float, prepared: what the plan speaks of
   QuantPlan plan;
   std::vector<WeightItem> stored;  ///< constants that are stored as integers outside of the plan
   evaluation::Samples samples;

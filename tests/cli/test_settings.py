@@ -106,6 +106,7 @@ class SettingsTest(harness.CliTest):
         held = {"--batch": made["batch"], "--held-out": made["held_out"],
                 "--correction-samples": made["correction_samples"], "--target": config["target"],
                 "--hist-percent": config["hist_percent"], "--bins": config["bins"],
+                "--reconstruct-steps": made["training"]["reconstruct_steps"],
                 "--type": made["type"], "--bits": weight["bits"],
                 "--init-scale": weight["init_scale"], "--target-cosine": weight["cosine_target"],
                 "--strategy": made["dynamic"]["quant_strategy"],

@@ -119,7 +119,10 @@ void round_weights(State& state) {
     return;
   }
   if (!state.stored.empty()) look_at_stored(state);
-  if (!state.plan.weights.empty()) round_planned(state);
+  // Reconstruction learns the rounding itself.
+  const TrainingOptions& training = state.options.training;
+  const bool learned = training.adaround || training.reconstruct;
+  if (!state.plan.weights.empty() && !learned) round_planned(state);
 }
 
 }  // namespace

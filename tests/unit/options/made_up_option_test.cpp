@@ -11,23 +11,23 @@ namespace {
 
 TEST(MadeUpOption, IsMemberFlagAndSetting) {
   QuantizeOptions options;
-  EXPECT_EQ(options.patience, 3);
-  EXPECT_EQ(option_text(options, "patience"), "3");
-  set_option(options, "patience", {"7"});
-  EXPECT_EQ(options.patience, 7);
-  const options::Row& row = options::all_rows()[*options::find_row("patience")];
+  EXPECT_EQ(options.forbearance, 3);
+  EXPECT_EQ(option_text(options, "forbearance"), "3");
+  set_option(options, "forbearance", {"7"});
+  EXPECT_EQ(options.forbearance, 7);
+  const options::Row& row = options::all_rows()[*options::find_row("forbearance")];
   EXPECT_EQ(row.encode(options).dump(), "7");
-  row.decode(options, options::Json(8), "settings.patience");
-  EXPECT_EQ(options.patience, 8);
+  row.decode(options, options::Json(8), "settings.forbearance");
+  EXPECT_EQ(options.forbearance, 8);
 }
 
 TEST(MadeUpOption, IsRefusedWhereItDoesNotFit) {
   QuantizeOptions options;
-  EXPECT_EQ(option_takes(find_option("patience")), "a whole number from 1 to 9");
-  EXPECT_THROW(set_option(options, "patience", {"10"}), Error);
-  EXPECT_NO_THROW(refuse_idle_options({"patience"}, options));
+  EXPECT_EQ(option_takes(find_option("forbearance")), "a whole number from 1 to 9");
+  EXPECT_THROW(set_option(options, "forbearance", {"10"}), Error);
+  EXPECT_NO_THROW(refuse_idle_options({"forbearance"}, options));
   options.type = QuantType::Weight;
-  EXPECT_THROW(refuse_idle_options({"patience"}, options), Error);
+  EXPECT_THROW(refuse_idle_options({"forbearance"}, options), Error);
 }
 
 }  // namespace

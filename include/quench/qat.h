@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// PaddleSlim's QAT in C++: a trainable model for a loop of your own. Needs libtorch's headers, and
+// a program that links libtorch; the rest of Quench does not.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "quench/preprocess.h"
+#include "quench/ptq.h"
+#include "quench/trainable.h"
+
+namespace quench {
+
+/// PaddleSlim's configuration of training, with its names and defaults.
+struct QatConfig {
+  QuantConfig config;  ///< rules, target, layers to leave out; observers may name quanters
+  std::string weight_preprocess_type;      ///< "" or PACT
+  std::string activation_preprocess_type;  ///< "" or PACT
+  std::string weight_quantize_type = "channel_wise_abs_max";
+  std::string activation_quantize_type = "moving_average_abs_max";
+  int weight_bits = 8;
+  int activation_bits = 8;
+  double moving_rate = 0.9;
+  std::int64_t window_size = 10000;
+  std::vector<std::string> quantizable_layer_type = {"Conv2D", "Linear"};
+};
+
+/// `QAT qat(config); auto model = qat.quantize(load(path));` then a loop of your own, then
+/// `qat.save_quantized_model(model, path)`.
+class QAT {
+ public:
+  explicit QAT(QatConfig config = {}, PreprocessFactory weight_preprocess = {},
+               PreprocessFactory act_preprocess = {}, QuanterFactory weight_quantize = {},
+               QuanterFactory act_quantize = {}, Context context = {})
+      : config_(std::move(config)),
+        weight_preprocess_(std::move(weight_preprocess)),
+        act_preprocess_(std::move(act_preprocess)),
+        weight_quantize_(std::move(weight_quantize)),
+        act_quantize_(std::move(act_quantize)),
+        context_(std::move(context)) {}
+
+  /// Operators of type `source` are quantised by these quanters in place of the configuration's.
+  void add_qat_layer_mapping(const std::string& source, QuanterFactory weight,
+                             QuanterFactory activation) {
+    mapping_[source] = {std::move(weight), std::move(activation)};
+  }
+
+  TrainableModel quantize(const Model& model) const;
+  void save_quantized_model(const TrainableModel& model, const std::string& path,
+                            const InputShapes& input_spec = {}) const {
+    quench::save_quantized_model(model.convert(), path, input_spec);
+  }
+
+ private:
+  std::unique_ptr<Quanter> make(const std::string& op_type, QuanterSetup setup) const;
+  std::string type_of(const QuanterSetup& setup) const;
+
+  QatConfig config_;
+  PreprocessFactory weight_preprocess_;
+  PreprocessFactory act_preprocess_;
+  QuanterFactory weight_quantize_;
+  QuanterFactory act_quantize_;
+  Context context_;
+  std::map<std::string, std::pair<QuanterFactory, QuanterFactory>> mapping_;
+};
+
+inline std::string QAT::type_of(const QuanterSetup& setup) const {
+  const std::string& before =
+      setup.is_weight ? config_.weight_preprocess_type : config_.activation_preprocess_type;
+  if (!before.empty()) return before;  // PACT clips and quantises
+  return setup.is_weight ? config_.weight_quantize_type : config_.activation_quantize_type;
+}
+
+inline std::unique_ptr<Quanter> QAT::make(const std::string& op_type, QuanterSetup setup) const {
+  setup.moving_rate = config_.moving_rate;
+  setup.window_size = config_.window_size;
+  const auto mapped = mapping_.find(op_type);
+  QuanterFactory factory = setup.is_weight ? weight_quantize_ : act_quantize_;
+  if (mapped != mapping_.end()) {
+    factory = setup.is_weight ? mapped->second.first : mapped->second.second;
+  }
+  std::unique_ptr<Quanter> quanter =
+      factory ? factory(setup) : built_in_quanters(context_)(type_of(setup), setup);
+  const PreprocessFactory& before = setup.is_weight ? weight_preprocess_ : act_preprocess_;
+  if (!before) return quanter;
+  return std::make_unique<PreprocessedQuanter>(before(), std::move(quanter));
+}
+
+inline TrainableModel QAT::quantize(const Model& model) const {
+  Model prepared = prepare_for_quantization(model);
+  QuantConfig config = config_.config;
+  if (!config.global.weight_bits) config.global.weight_bits = config_.weight_bits;
+  if (!config.global.activation_bits) config.global.activation_bits = config_.activation_bits;
+  if (!config.global.per_channel && config_.weight_quantize_type == "abs_max") {
+    config.global.per_channel = false;
+  }
+  for (const std::string& layer : config_.quantizable_layer_type) {
+    if (layer == "Conv2D")
+      config.quantizable_op_type.insert(config.quantizable_op_type.end(), {"Conv"});
+    if (layer == "Conv2DTranspose") config.quantizable_op_type.emplace_back("ConvTranspose");
+    if (layer == "Linear")
+      config.quantizable_op_type.insert(config.quantizable_op_type.end(), {"Gemm", "MatMul"});
+    if (layer != "Conv2D" && layer != "Conv2DTranspose" && layer != "Linear") {
+      config.quantizable_op_type.push_back(layer);
+    }
+  }
+  // A type that the model does not have is no mistake here: these are defaults.
+  std::erase_if(config.quantizable_op_type, [&](const std::string& type) {
+    for (const Node& node : prepared.graph.nodes) {
+      if (node.op_type == type) return false;
+    }
+    return true;
+  });
+  QuantPlan plan = make_plan(prepared, config);
+  const QuanterMaker maker = [this](const std::string& op_type, const std::string&,
+                                    const QuanterSetup& setup) { return make(op_type, setup); };
+  std::unique_ptr<Trainable> trainable(open_trainable(prepared, plan, maker, context_));
+  return {std::move(prepared), std::move(plan), std::move(trainable)};
+}
+
+}  // namespace quench

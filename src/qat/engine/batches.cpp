@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads, shuffles, augments and joins samples.
+#include "qat/engine/batches.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "base/format.h"
+#include "exec/engine/bridge.h"
+
+namespace quench::qat {
+namespace {
+
+/// Mirrors and moves an image [1, C, H, W].
+at::Tensor augmented(const at::Tensor& image, const TrainingOptions& options,
+                     std::mt19937_64& random) {
+  at::Tensor result = image;
+  if (options.flip && (random() & 1U) != 0) result = at::flip(result, {3});
+  if (options.crop > 0) {
+    const auto range = static_cast<std::uint64_t>(2 * options.crop + 1);
+    const auto down = static_cast<std::int64_t>(random() % range);
+    const auto right = static_cast<std::int64_t>(random() % range);
+    const std::vector<std::int64_t> pads(4, options.crop);
+    // The edge is repeated: zeros are no colour of the image.
+    result = at::replication_pad2d(result, pads)
+                 .narrow(2, down, image.size(2))
+                 .narrow(3, right, image.size(3));
+  }
+  return result;
+}
+
+bool is_image(const at::Tensor& tensor) {
+  return tensor.dim() == 4 && tensor.is_floating_point() && tensor.size(2) > 1 &&
+         tensor.size(3) > 1;
+}
+
+}  // namespace
+
+Batches::Batches(const evaluation::Samples& samples, const TrainingOptions& options,
+                 std::uint64_t seed)
+    : samples_(samples),
+      options_(options),
+      seed_(seed),
+      count_(samples.calibration().count),
+      batch_(std::max(options.batch, samples.run_size())) {
+  if (samples.run_size() > 1) batch_ = samples.run_size();  // the model fixes it
+  if (count_ >= batch_) return;
+  fail(ErrorKind::BadData,
+       "there are {} samples to train with, but a batch has {}; give more, or --train-batch {}",
+       count_, batch_, std::max<std::int64_t>(count_, 1));
+}
+
+TrainingBatch Batches::join(const std::vector<std::int64_t>& which, std::int64_t step,
+                            bool augment) {
+  std::map<std::string, std::vector<at::Tensor>> parts;
+  std::vector<std::int64_t> labels;
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    const Sample sample = samples_.source().read(which[i]);
+    std::mt19937_64 random(seed_ * 1000003 + static_cast<std::uint64_t>(step) * 4099 + i);
+    for (const auto& [name, tensor] : sample.inputs) {
+      at::Tensor value = exec::to_torch(tensor);
+      if (augment && is_image(value)) value = augmented(value, options_, random);
+      const auto& earlier = parts[name];
+      if (!earlier.empty() && earlier.front().sizes() != value.sizes()) {
+        fail(ErrorKind::BadData,
+             "{}: samples of one batch must have one shape; take --train-batch 1", sample.name);
+      }
+      parts[name].push_back(std::move(value));
+    }
+    labels.push_back(sample.label);
+  }
+  TrainingBatch batch;
+  for (auto& [name, list] : parts) {
+    const at::Tensor joined = at::cat(list, 0).contiguous();
+    batch.inputs[name] = exec::from_torch(joined);
+    batch.feeds[name] = joined;
+  }
+  batch.labels = at::tensor(at::ArrayRef<std::int64_t>(labels), at::kLong);
+  return batch;
+}
+
+TrainingBatch Batches::at_step(std::int64_t step) {
+  const std::int64_t epoch = step / per_epoch();
+  if (epoch != epoch_) {
+    epoch_ = epoch;
+    order_.resize(static_cast<std::size_t>(count_));
+    std::iota(order_.begin(), order_.end(), samples_.calibration().first);
+    std::mt19937_64 random(seed_ + static_cast<std::uint64_t>(epoch) * 7919);
+    // std::shuffle may differ between libraries; this does not.
+    for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
+  }
+  const auto first = order_.begin() + (step % per_epoch()) * batch_;
+  return join({first, first + batch_}, step, options_.flip || options_.crop > 0);
+}
+
+TrainingBatch Batches::plain(std::int64_t first, std::int64_t count) {
+  std::vector<std::int64_t> which(static_cast<std::size_t>(count));
+  std::iota(which.begin(), which.end(), samples_.calibration().first + first);
+  return join(which, 0, false);
+}
+
+}  // namespace quench::qat

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches of samples in an order that only the seed and the step decide.
+#pragma once
+
+#include "evaluate/samples.h"
+#include "qat/engine/program.h"
+#include "quench/training.h"
+
+namespace quench::qat {
+
+/// What one step is fed with.
+struct TrainingBatch {
+  TensorMap inputs;  ///< for the float model
+  Tensors feeds;     ///< the same memory
+  at::Tensor labels;
+};
+
+/// Every sample once an epoch, shuffled; the last ones of an epoch that fill no batch are left out.
+class Batches {
+ public:
+  Batches(const evaluation::Samples& samples, const TrainingOptions& options, std::uint64_t seed);
+
+  std::int64_t per_epoch() const noexcept { return count_ / batch_; }
+  std::int64_t batch() const noexcept { return batch_; }
+  std::int64_t samples() const noexcept { return count_; }
+  /// The batch of a step: the same for the same seed and step.
+  TrainingBatch at_step(std::int64_t step);
+  /// Samples as they come, without augmentation.
+  TrainingBatch plain(std::int64_t first, std::int64_t count);
+
+ private:
+  TrainingBatch join(const std::vector<std::int64_t>& which, std::int64_t step, bool augment);
+
+  const evaluation::Samples& samples_;
+  TrainingOptions options_;
+  std::uint64_t seed_;
+  std::int64_t count_ = 0;
+  std::int64_t batch_ = 0;
+  std::int64_t epoch_ = -1;
+  std::vector<std::int64_t> order_;
+};
+
+}  // namespace quench::qat

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fake quantisation and its gradients over plain arrays: one pass each.
+#pragma once
+
+#include <cstdint>
+
+namespace quench::qat {
+
+/// A scale, and the least and greatest integer with the zero point already taken off.
+struct Scaling {
+  float scale = 1;
+  float low = 0;
+  float high = 0;
+};
+
+/// What the gradients of a stretch of elements sum up to.
+struct ScalingGradient {
+  double scale = 0;
+  double offset = 0;
+};
+
+/// Elements whose sums are taken on their own, so that the result does not depend on threads.
+inline constexpr std::int64_t kStretch = 16384;
+
+/// dst = saturate(round(src / scale)) * scale, rounding halves to even: what QuantizeLinear and
+/// DequantizeLinear make of it. NaN stays.
+void fake_quantize_loop(const float* src, std::int64_t count, const Scaling& scaling, float* dst);
+
+/// At most kStretch elements: `dsrc` gets the gradient of elements that do not saturate. The sums
+/// are those of the gradients by the scale, and by an offset that moves both ends of the range.
+ScalingGradient fake_quantize_gradient(const float* src, const float* gradient, std::int64_t count,
+                                       const Scaling& scaling, float* dsrc);
+
+}  // namespace quench::qat
