@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kImages = 1000;
 constexpr std::int64_t kBatch = 50;
-constexpr int kEpochs = 4;
+constexpr int kEpochs = 8;
 
 /// All images as one tensor.
 at::Tensor read_images(const char* path, const quench::Model& model) {
@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
+    torch::manual_seed(1);  // the same order of images each time
     const quench::Model model = quench::load(argv[1]);
     const at::Tensor images = read_images(argv[2], model);
     quench::QatConfig config;
