@@ -60,10 +60,6 @@ AnalyzeOptions analyze_options(const AnalyzeFlags& flags, const Context& context
   quantize = options_of(flags.job, analysis_defaults());
   refuse_idle_options(flags.job.options.given(), quantize);
   for (const std::string& note : quantize.notes) context.warn(note);
-  if (quantize.type == QuantType::Weight || quantize.type == QuantType::Dynamic) {
-    throw Error(ErrorKind::Unsupported,
-                "analysis is of --type full: leave out --type, or quant_type of the INI file");
-  }
   quantize.report_save_path = flags.report;
   options.eval = quantize.data;
   options.eval.path = flags.eval_data;

@@ -18,9 +18,6 @@ int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
   const Context context = make_context(flags.common, bar);
   QuantizeOptions options = options_of(flags);
   refuse_idle_options(flags.options.given(), options);
-  if (!extras.target_metric.empty() && options.type != QuantType::Full) {
-    throw Error(ErrorKind::Usage, "--target-metric is for --type full");
-  }
   Outputs outputs;
   reads_configuration(outputs, flags);
   if (!extras.report_json.empty()) outputs.writes(extras.report_json, "the JSON report");

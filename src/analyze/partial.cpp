@@ -75,8 +75,9 @@ PartialRunner::PartialRunner(Simulator& simulator, std::vector<std::string> outp
 
 PartialRunner::Segment PartialRunner::make_segment(const Layer& layer) {
   const Graph& graph = simulator_.model().graph;
-  const QuantPlan plan = simulator_.plan_of(simulator_.only(layer.name));
-  const Model whole = simulator_.lowered(plan);
+  const Choice only = simulator_.only(layer.name);
+  const QuantPlan plan = simulator_.plan_of(only);
+  const Model whole = simulator_.quantized(only);
   Segment segment;
   std::set<std::string> quantized;
   for (const auto& [name, value] : plan.values) {
@@ -95,13 +96,29 @@ PartialRunner::Segment PartialRunner::make_segment(const Layer& layer) {
     segment.seen.push_back(seen_as(whole.graph, name));
     segment.fed.push_back(name);
   }
-  if (!std::ranges::any_of(made, [&](const auto& name) { return quantized.contains(name); })) {
+  if (layer.stored) {
+    add_stored(layer, segment);
+  } else if (std::ranges::none_of(made, [&](const auto& n) { return quantized.contains(n); })) {
     segment.seen.push_back(layer.output);  // a target that leaves outputs in float
     segment.fed.push_back(layer.output);
   }
   segment.model = cut_out(whole, segment.inputs, segment.seen);
   find_readers(segment);
   return segment;
+}
+
+/// A layer that reads and makes floats.
+void PartialRunner::add_stored(const Layer& layer, Segment& segment) const {
+  const Graph& graph = simulator_.model().graph;
+  const Node& node = node_called(graph, layer.node);
+  for (const ValueId read : reads(graph, node)) {
+    if (graph.constant(read) == nullptr) segment.inputs.push_back(graph[read].name);
+  }
+  for (const ValueId made : node.outputs) {
+    if (made == kNoValue) continue;
+    segment.seen.push_back(graph[made].name);
+    segment.fed.push_back(graph[made].name);
+  }
 }
 
 void PartialRunner::find_readers(Segment& segment) const {

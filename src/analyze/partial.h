@@ -36,6 +36,7 @@ class PartialRunner {
     std::unique_ptr<Session> session;
   };
   Segment make_segment(const Layer& layer);
+  void add_stored(const Layer& layer, Segment& segment) const;
   void find_readers(Segment& segment) const;
 
   Simulator& simulator_;

@@ -39,7 +39,8 @@ Choice all_but(const std::vector<Layer>& layers, const std::string& name) {
 
 }  // namespace
 
-std::vector<Layer> find_layers(const Graph& graph, const QuantPlan& plan) {
+std::vector<Layer> find_layers(const Graph& graph, const QuantPlan& plan,
+                               const std::vector<WeightItem>& stored) {
   std::vector<Layer> layers;
   for (const WeightPlan& weight : plan.weights) {
     const Node& node = node_called(graph, weight.node);
@@ -49,6 +50,20 @@ std::vector<Layer> find_layers(const Graph& graph, const QuantPlan& plan) {
                       .weight = graph[node.inputs[weight.input]].name,
                       .output = plan.result_of(weight.node),
                       .node = weight.node});
+  }
+  for (const WeightItem& item : stored) {
+    for (const plan::WeightSite& site : item.sites) {
+      const Node& node = site.node_in(graph);
+      const std::string name = plan::key_of(graph, node);
+      // An LSTM has two weights and is one layer.
+      if (!layers.empty() && layers.back().name == name) continue;
+      layers.push_back({.name = name,
+                        .op_type = node.op_type,
+                        .weight = item.name,
+                        .output = site.node,
+                        .node = site.node,
+                        .stored = true});
+    }
   }
   return layers;
 }
@@ -70,7 +85,7 @@ std::vector<std::string> values_of_any_choice(const Model& model, const QuantCon
 }
 
 Simulator::Simulator(const tune::State& state)
-    : state_(state), layers_(find_layers(state.model.graph, state.plan)) {
+    : state_(state), layers_(find_layers(state.model.graph, state.plan, state.stored)) {
   if (layers_.empty()) {
     fail(ErrorKind::Unsupported, "the model has no layer that can be quantised for target '{}'",
          state.config.target);
@@ -80,6 +95,7 @@ Simulator::Simulator(const tune::State& state)
 Choice Simulator::only(const std::string& name) const { return all_but(layers_, name); }
 
 QuantPlan Simulator::plan_of(const Choice& choice) const {
+  if (state_.plan.weights.empty()) return {};
   QuantPlan plan = make_plan(state_.model, config_of(state_.config, choice));
   // What the job chose holds wherever the value is still quantised.
   for (auto& [name, value] : plan.values) {
@@ -156,13 +172,51 @@ Model Simulator::with_biases(const QuantPlan& plan) {
   return model;
 }
 
-Model Simulator::lowered(const QuantPlan& plan) {
+tune::StoredIntegers Simulator::round(const tune::StoredItem& stored) {
+  const std::pair key(stored.place, stored.item.spec.bits);
+  const auto known = stored_.find(key);
+  if (known != stored_.end()) return known->second;
+  return stored_[key] = tune::round_stored(state_, state_.model, stored);
+}
+
+std::optional<quant::QuantWeight> Simulator::stored_weight(const Layer& layer) {
+  for (std::size_t i = 0; i < state_.stored.size(); ++i) {
+    const WeightItem& item = state_.stored[i];
+    if (item.name != layer.weight || item.dynamic) continue;
+    return round({.item = item, .place = i}).weight;
+  }
+  return std::nullopt;
+}
+
+/// The static part of a choice.
+Model Simulator::with_integers(const Choice& choice) {
+  if (state_.plan.weights.empty()) return state_.to_quantize();
+  if (choice == Choice()) return insert_qdq(state_.to_quantize(), state_.plan, state_.solution);
+  const QuantPlan plan = plan_of(choice);
   return insert_qdq(with_biases(plan), plan, solve(plan));
 }
 
 Model Simulator::quantized(const Choice& choice) {
-  if (choice == Choice()) return insert_qdq(state_.to_quantize(), state_.plan, state_.solution);
-  return lowered(plan_of(choice));
+  Model model = with_integers(choice);
+  const Graph& graph = state_.model.graph;
+  std::vector<tune::StoredItem> items;
+  for (std::size_t i = 0; i < state_.stored.size(); ++i) {
+    tune::StoredItem stored{.item = state_.stored[i], .place = i};
+    std::erase_if(stored.item.sites, [&](const plan::WeightSite& site) {
+      return choice.in_float.contains(plan::key_of(graph, site.node_in(graph)));
+    });
+    if (stored.item.sites.empty()) continue;
+    const auto bits =
+        choice.weight_bits.find(plan::key_of(graph, stored.item.sites.front().node_in(graph)));
+    if (bits != choice.weight_bits.end() && !stored.item.dynamic) {
+      set_bits(graph, state_.options, bits->second, stored.item);
+    }
+    items.push_back(std::move(stored));
+  }
+  QuantizeReport unread;
+  const auto round_once = [&](const tune::StoredItem& stored) { return round(stored); };
+  tune::put_stored(state_, std::move(items), {.round = round_once, .progress = {}}, model, unread);
+  return model;
 }
 
 std::string seen_as(const Graph& quantized, const std::string& value) {

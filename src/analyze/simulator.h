@@ -7,17 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "tune/state.h"
+#include "tune/stored_weights.h"
 
 namespace quench::analyze {
 
-/// A node with a constant weight that the configuration would quantise.
+/// A node with a constant weight that the configuration would quantise: with its activations, or
+/// stored as integers by itself.
 struct Layer {
   std::string name;  ///< as skip_quant_node calls it
   std::string op_type;
   std::string weight;  ///< name of the constant
   std::string output;  ///< the value it makes, behind an activation that runs inside it
   std::string node;    ///< its `output_name`
+  bool stored = false;
 };
 
 /// Which layers stay in float, and which weights have other bits than the configuration says.
@@ -27,8 +29,9 @@ struct Choice {
   auto operator<=>(const Choice&) const = default;
 };
 
-/// The layers of a plan, in the order in which they run.
-std::vector<Layer> find_layers(const Graph& graph, const QuantPlan& plan);
+/// The layers of a plan and of stored weights, each in the order in which they run.
+std::vector<Layer> find_layers(const Graph& graph, const QuantPlan& plan,
+                               const std::vector<WeightItem>& stored = {});
 /// The values whose statistics some choice of quantised layers may ask for.
 std::vector<std::string> values_of_any_choice(const Model& model, const QuantConfig& config);
 
@@ -48,9 +51,10 @@ class Simulator {
 
   QuantPlan plan_of(const Choice& choice) const;
   QuantSolution solve(const QuantPlan& plan);
-  /// The model with Q/DQ nodes for a choice; for all layers, that of the job itself.
+  /// The model of a choice, before its channels are padded; for all layers, that of the job itself.
   Model quantized(const Choice& choice);
-  Model lowered(const QuantPlan& plan);
+  /// The weight of a stored layer as its readers multiply it, if they see it dequantised.
+  std::optional<quant::QuantWeight> stored_weight(const Layer& layer);
   /// Everything in float but one layer.
   Choice only(const std::string& name) const;
 
@@ -62,6 +66,8 @@ class Simulator {
   };
   const QuantParams& value_params(const std::string& name, const ValuePlan& plan);
   const QuantParams& weight_params(const WeightPlan& plan);
+  Model with_integers(const Choice& choice);
+  tune::StoredIntegers round(const tune::StoredItem& stored);
   const Model& corrected_alone();
   Model with_biases(const QuantPlan& plan);
 
@@ -70,6 +76,7 @@ class Simulator {
   std::optional<Model> alone_;
   std::map<std::string, std::vector<KnownParams>> values_;
   std::map<WeightKey, std::vector<KnownParams>> weights_;
+  std::map<std::pair<std::size_t, int>, tune::StoredIntegers> stored_;  ///< by place and bits
 };
 
 /// The name under which a quantised graph holds what readers of `value` see: the output of the

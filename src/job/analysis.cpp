@@ -17,10 +17,8 @@ using Clock = std::chrono::steady_clock;
 
 void check(const AnalyzeOptions& options, AnalysisNeeds needs) {
   const QuantType type = options.quantize.type;
-  if (type != QuantType::Full && type != QuantType::None) {
-    fail(ErrorKind::Usage, "analysis is of full quantisation: leave out --type");
-  }
-  if (options.quantize.data.path.empty() && options.quantize.statistics.empty()) {
+  const bool full = type == QuantType::Full || type == QuantType::None;
+  if (full && options.quantize.data.path.empty() && options.quantize.statistics.empty()) {
     fail(ErrorKind::Usage, "analysis needs samples to calibrate with: give --data PATH");
   }
   if (needs == AnalysisNeeds::Evaluation && options.eval_function &&

@@ -55,6 +55,11 @@ ScoreOrigin origin_of(Analysis& analysis, const AnalyzeOptions& options,
                              params.spec.observer),
                       specs);
   }
+  for (const WeightItem& item : analysis.job.stored) {
+    specs = hash_text(format("{} {} {} {} {} {}", item.name, item.spec.bits, item.spec.symmetric,
+                             item.spec.axis, item.spec.block, item.dynamic),
+                      specs);
+  }
   result.data = hex(data);
   result.settings =
       format("{} {} {} batch {} {}", analysis.metric ? analysis.metric->name() : "function",
@@ -173,8 +178,8 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
   result.calibration_seconds = analysis.calibration_seconds;
   write_analysis(result, table, outputs);
   if (!page.empty()) {
-    report::ReportData data =
-        report::page_of(analysis.job, analysis.simulator->quantized({}), model_path);
+    job::lower(analysis.job);
+    report::ReportData data = report::page_of(analysis.job, analysis.job.quantized, model_path);
     report::add_sensitivity(result, data);
     report::write_page(data, page, outputs);
   }

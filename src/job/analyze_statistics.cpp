@@ -29,21 +29,42 @@ std::string input_of(const Graph& graph, const Layer& layer) {
   return graph[node_called(graph, layer.node).inputs[0]].name;
 }
 
-void add_weights(const analyze::Simulator& simulator, const QuantSolution& solution,
-                 std::vector<TensorRow>& rows) {
-  const Graph& graph = simulator.model().graph;
-  for (const Layer& layer : simulator.layers()) {
+/// A weight that is not float any more: what it stands for, and its integers.
+struct Rounded {
+  Tensor values;
+  Tensor integers;
+};
+
+/// Nothing for a product whose weight the file holds in another layout.
+std::optional<Rounded> rounded_weight(job::Analysis& analysis, const Layer& layer,
+                                      const Tensor& real) {
+  if (!layer.stored) {
+    const QuantParams& params = analysis.job.solution.weights.at({layer.node, 1});
+    return Rounded{.values = fake_quantize(real, params),
+                   .integers = quantize_tensor(real, params)};
+  }
+  const int threads = analysis.job.context.num_threads();
+  const std::optional<quant::QuantWeight> stored = analysis.simulator->stored_weight(layer);
+  if (!stored) return std::nullopt;
+  return Rounded{.values = quant::dequantize_weight(*stored, threads),
+                 .integers = stored->integers};
+}
+
+void add_weights(job::Analysis& analysis, std::vector<TensorRow>& rows) {
+  const Graph& graph = analysis.simulator->model().graph;
+  for (const Layer& layer : analysis.simulator->layers()) {
     const Tensor& real = *graph.constant(graph.find(layer.weight));
-    const QuantParams& params = solution.weights.at({layer.node, 1});
+    const std::optional<Rounded> rounded = rounded_weight(analysis, layer, real);
+    if (!rounded) continue;
     const std::vector<float> before = to_float(real);
-    const std::vector<float> after = to_float(fake_quantize(real, params));
+    const std::vector<float> after = to_float(rounded->values);
     std::vector<float> difference(before.size());
     for (std::size_t i = 0; i < before.size(); ++i) difference[i] = before[i] - after[i];
     TensorRow row{.name = layer.weight, .is_weight = true};
     row.real.add_sample(before);
     row.quantized.add_sample(after);
     row.difference.add_sample(difference);
-    row.integers.add_sample(to_float(quantize_tensor(real, params)));
+    row.integers.add_sample(to_float(rounded->integers));
     rows.push_back(std::move(row));
   }
 }
@@ -106,6 +127,11 @@ class Differences {
   std::vector<std::vector<Statistic>> parts_;  ///< by worker, then by value
 };
 
+/// There is no validation set, except for a job that calibrates nothing: then it is all.
+std::int64_t all_samples(const job::Job& job) {
+  return job.samples.calibration().count + job.samples.validation().count;
+}
+
 /// One pass in which the float and the quantised model see the same samples.
 void add_activations(job::Analysis& analysis, std::vector<TensorRow>& rows) {
   const job::Job& job = analysis.job;
@@ -117,8 +143,7 @@ void add_activations(job::Analysis& analysis, std::vector<TensorRow>& rows) {
   const analyze::Twin twin = analyze::make_twin(simulator.model(), simulator.quantized({}),
                                                 {inputs.begin(), inputs.end()});
   Differences differences(twin.values.size(), job.context.num_threads());
-  calibrate::CollectOptions how{.batch = job.options.batch,
-                                .count = job.samples.calibration().count};
+  calibrate::CollectOptions how{.batch = job.options.batch, .count = all_samples(job)};
   how.integer = true;
   how.on_other = [&](const TapSample& sample) { differences.add(sample); };
   std::vector<std::string> names;
@@ -128,21 +153,28 @@ void add_activations(job::Analysis& analysis, std::vector<TensorRow>& rows) {
     names.push_back(value.quantized);
     how.others.push_back(value.difference);
   }
+  // A job that calibrates has seen the float values already.
+  std::vector<std::string> observed = names;
+  for (const analyze::TwinValue& value : twin.values) {
+    if (!simulator.statistics().contains(value.value)) observed.push_back(value.in_float);
+  }
   const StatisticMap seen =
-      calibrate::collect(twin.model, names, job.samples.source(), how, job.context);
+      calibrate::collect(twin.model, observed, job.samples.source(), how, job.context);
   for (const Layer& layer : simulator.layers()) {
     const std::string input = input_of(graph, layer);
     const std::size_t place = places.at(input);
     const Statistic& quantized = seen.at(names[place]);
     const auto params = solution.values.find(input);
-    rows.push_back({.name = input,
-                    .weight = layer.weight,
-                    .real = simulator.statistics().at(input),
-                    .quantized = quantized,
-                    .difference = differences.of(place),
-                    .integers = params == solution.values.end()
-                                    ? Statistic()
-                                    : integers_of(quantized, params->second)});
+    const auto known = simulator.statistics().find(input);
+    rows.push_back(
+        {.name = input,
+         .weight = layer.weight,
+         .real = known == simulator.statistics().end() ? seen.at(twin.values[place].in_float)
+                                                       : known->second,
+         .quantized = quantized,
+         .difference = differences.of(place),
+         .integers = params == solution.values.end() ? Statistic()
+                                                     : integers_of(quantized, params->second)});
   }
 }
 
@@ -190,6 +222,12 @@ StatisticsResult analyze_statistics(const std::string& model_path, const Analyze
   if (options.quantize.data.path.empty()) {
     fail(ErrorKind::Usage, "statistics are of samples: give --data PATH");
   }
+  if (options.quantize.type == QuantType::Dynamic) {
+    fail(ErrorKind::Usage,
+         "analyze statistics is for --type full and --type weight: --type dynamic finds scales "
+         "while "
+         "the model runs; analyze sensitivity ranks its layers");
+  }
   const auto began = std::chrono::steady_clock::now();
   AnalyzeOptions own = options;
   own.quantize.statistics.clear();
@@ -205,16 +243,17 @@ StatisticsResult analyze_statistics(const std::string& model_path, const Analyze
   job::Analysis& analysis = *started;
   std::vector<TensorRow> rows;
   add_activations(analysis, rows);
-  add_weights(*analysis.simulator, analysis.job.solution, rows);
+  add_weights(analysis, rows);
   write_text((folder / "statistic.csv").string(), report::statistics_table(rows), outputs);
   draw_all(rows, folder, context, outputs);
   if (!page.empty()) {
-    report::write_page(report::page_of(analysis.job, analysis.simulator->quantized({}), model_path),
-                       page, outputs);
+    job::lower(analysis.job);
+    report::write_page(report::page_of(analysis.job, analysis.job.quantized, model_path), page,
+                       outputs);
   }
   StatisticsResult result;
   result.layers = analysis.simulator->layers().size();
-  result.samples = analysis.job.samples.calibration().count;
+  result.samples = all_samples(analysis.job);
   result.calibration_seconds = analysis.calibration_seconds;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return result;

@@ -162,8 +162,17 @@ constexpr const char* kConfig = "target.cfg";
 /// The job as converter_lite's configuration. What its keys cannot say is in the settings, which
 /// stand in the same file: it may be copied anywhere.
 std::string config_text(const QuantizeOptions& job) {
-  std::string text = format("[quench_param]\nsettings={}\n", ini_escaped(settings_json(job))) +
-                     "[common_quant_param]\nquant_type=FULL_QUANT\nbit_num=8\n";
+  const bool weight = job.type == QuantType::Weight;
+  const char* type = weight                           ? "WEIGHT_QUANT"
+                     : job.type == QuantType::Dynamic ? "DYNAMIC_QUANT"
+                                                      : "FULL_QUANT";
+  std::string text = format(
+      "[quench_param]\nsettings={}\n[common_quant_param]\nquant_type={}\n"
+      "bit_num={}\n",
+      ini_escaped(settings_json(job)), type, weight ? job.weight.bits : 8);
+  // Unsaid it would be converter_lite's own, which depends on the type.
+  text += format("min_quant_weight_size={}\nmin_quant_weight_channel={}\n",
+                 job.min_quant_weight_size, job.min_quant_weight_channel);
   const std::vector<std::string>& names = job.config.skip_quant_node;
   if (!std::ranges::all_of(names, can_be_listed)) {
     text += "# skip_quant_node is in the settings: commas part names here\n";
@@ -273,6 +282,9 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
 TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions& options,
                             const TargetOptions& how, const Context& context, Outputs& outputs) {
   const std::string path = check_files(model_path, options, how, outputs);
+  if (how.raise_bits > 0 && options.quantize.type == QuantType::Dynamic) {
+    fail(ErrorKind::Usage, "--raise-bits is for --type full and weight: dynamic takes 8 bits");
+  }
   const auto began = std::chrono::steady_clock::now();
   const auto started =
       job::start_analysis(model_path, options, job::AnalysisNeeds::Evaluation, context);

@@ -3,13 +3,11 @@
 #include "job/stored_weights.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "base/format.h"
 #include "lower/dynamic.h"
 #include "plan/facts.h"
-#include "tune/balance_inputs.h"
+#include "tune/stored_weights.h"
 #include "tune/weight_bodies.h"
 
 namespace quench::job {
@@ -88,101 +86,6 @@ void check_found(const Job& job, bool any) {
        "and GRU with constant float weights can");
 }
 
-/// Writes one weight after the other, so that few are held twice.
-class Writer {
- public:
-  Writer(Job& job, Model& model)
-      : job_(job),
-        model_(model),
-        items_(job.stored),
-        rows_(job.options.dynamic.quant_strategy == Strategy::ACWL),
-        writer_(model, rows_ ? lower::ActivationScales::Row : lower::ActivationScales::Layer,
-                products()) {}
-
-  void run() {
-    if (rows_) balance();
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-      job_.context.check_cancelled();
-      items_[i].dynamic ? multiply(items_[i]) : replace(i);
-      job_.context.report("quantising", static_cast<std::int64_t>(i + 1),
-                          static_cast<std::int64_t>(items_.size()));
-    }
-    writer_.finish();
-  }
-
- private:
-  std::vector<plan::WeightSite> products() const {
-    std::vector<plan::WeightSite> sites;
-    for (const WeightItem& item : items_) {
-      if (item.dynamic) sites.insert(sites.end(), item.sites.begin(), item.sites.end());
-    }
-    return sites;
-  }
-
-  ValueId activation(const plan::WeightSite& site) const {
-    return site.node_in(model_.graph).inputs[0];
-  }
-
-  /// Weights with one scale suffer from rows of unlike ranges: their inputs can be scaled.
-  void balance() {
-    std::map<ValueId, std::vector<std::vector<double>>> ranges;
-    std::set<ValueId> mixed;
-    for (const WeightItem& item : items_) {
-      if (!item.dynamic) continue;
-      for (const plan::WeightSite& site : item.sites) {
-        if (activation(site) != activation(item.sites.front())) {
-          mixed.insert({activation(site), activation(item.sites.front())});
-        }
-      }
-      ranges[activation(item.sites.front())].push_back(
-          tune::row_ranges(lower::product_matrix(model_.graph, item.sites.front())));
-    }
-    for (const auto& [value, all_ranges] : ranges) {
-      if (mixed.contains(value)) continue;
-      std::vector<float> factors = tune::balance_inputs(all_ranges);
-      if (factors.empty()) continue;
-      factors_[value] = factors;
-      writer_.scale_inputs(value, std::move(factors));
-    }
-  }
-
-  void multiply(const WeightItem& item) {
-    const plan::WeightSite& site = item.sites.front();
-    Tensor matrix = lower::product_matrix(model_.graph, site);
-    const auto found = factors_.find(activation(site));
-    if (found != factors_.end()) matrix = tune::divide_rows(matrix, found->second);
-    const quant::QuantWeight weight = quantize_named(item, matrix, job_.context.num_threads());
-    job_.report.weights.push_back(describe(model_.graph, item, weight));
-    job_.report.integer_nodes += static_cast<std::int64_t>(item.sites.size());
-    writer_.multiply(item.sites, weight);
-  }
-
-  void replace(std::size_t index) {
-    const WeightItem& item = items_[index];
-    const int threads = job_.context.num_threads();
-    const Tensor& constant = item.sites.front().weight_in(model_.graph);
-    quant::QuantWeight weight = quantize_named(item, constant, threads);
-    std::string method;
-    if (index < job_.moments.size() && job_.moments[index]) {
-      if (auto better = tune::gptq(constant, weight, *job_.moments[index], threads)) {
-        weight = std::move(*better);
-        method = "gptq";
-      }
-      job_.moments[index].reset();
-    }
-    job_.report.weights.push_back(describe(model_.graph, item, weight));
-    if (!method.empty()) job_.report.weights.back().method = method;
-    writer_.replace(item.sites, weight);
-  }
-
-  Job& job_;
-  Model& model_;
-  std::vector<WeightItem> items_;
-  bool rows_;
-  lower::DynamicWriter writer_;
-  std::map<ValueId, std::vector<float>> factors_;  ///< of activations whose inputs are scaled
-};
-
 }  // namespace
 
 void plan_stored_weights(Job& job) {
@@ -214,7 +117,20 @@ bool wants_gptq(const Job& job) {
 }
 
 void lower_stored_weights(Job& job, Model& model) {
-  if (!job.stored.empty()) Writer(job, model).run();
+  std::vector<tune::StoredItem> items;
+  for (const WeightItem& item : job.stored) items.push_back({.item = item, .place = items.size()});
+  tune::Storing how;
+  how.round = [&](const tune::StoredItem& stored) {
+    tune::StoredIntegers rounded = tune::round_stored(job, model, stored);
+    // What the inputs look like is as large as the weight.
+    if (stored.place < job.moments.size()) job.moments[stored.place].reset();
+    return rounded;
+  };
+  how.progress = [&](std::size_t done, std::size_t all) {
+    job.context.report("quantising", static_cast<std::int64_t>(done),
+                       static_cast<std::int64_t>(all));
+  };
+  tune::put_stored(job, std::move(items), how, model, job.report);
   if (job.options.type == QuantType::Weight) {
     quantize_bodies(model, job.options, job.context, job.report);
   }

@@ -100,6 +100,13 @@ std::vector<WeightItem> find_weight_items(const Graph& graph, const QuantizeOpti
   return items;
 }
 
+void set_bits(const Graph& graph, const QuantizeOptions& options, int bits, WeightItem& item) {
+  QuantizeOptions asked = options;
+  const Node& node = item.sites.front().node_in(graph);
+  asked.config.by_layer[plan::key_of(graph, node)].weight_bits = bits;
+  item.spec = spec_of(graph, item.sites.front(), asked);
+}
+
 quant::QuantWeight quantize_named(const WeightItem& item, const Tensor& values, int threads) {
   try {
     return quant::quantize_weight(values, item.spec, threads);

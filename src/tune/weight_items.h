@@ -22,6 +22,8 @@ struct WeightItem {
 /// The weights of a graph, or of one inside a node of it; what stays in float goes into the report.
 std::vector<WeightItem> find_weight_items(const Graph& graph, const QuantizeOptions& options,
                                           QuantizeReport& report, bool body = false);
+/// Gives the item other bits, and what follows from them.
+void set_bits(const Graph& graph, const QuantizeOptions& options, int bits, WeightItem& item);
 /// Quantises `values`, which stand for the item's constant; an error names the weight.
 quant::QuantWeight quantize_named(const WeightItem& item, const Tensor& values, int threads);
 /// Quantises the item's constant.
