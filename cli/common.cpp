@@ -21,7 +21,29 @@ std::vector<std::string> isa_names() {
   return names;
 }
 
+/// Set once, before anything runs.
+std::string& typed() {
+  static std::string text;
+  return text;
+}
+
 }  // namespace
+
+void remember_command(int argc, char** argv) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
+  std::string text = "quench";
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
+    std::string quoted;
+    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += plain ? " " + word : " '" + quoted + "'";
+  }
+  typed() = std::move(text);
+}
+
+const std::string& typed_command() { return typed(); }
 
 void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
   app.add_flag("--json", flags.json, "Print one JSON object on stdout");

@@ -47,6 +47,10 @@ CLI::Option* with_default(CLI::Option* option, const T& value) {
 /// A sub-command whose help ends with an example that a test runs.
 CLI::App* add_verb(CLI::App& root, const char* name, const char* summary, const char* example);
 
+/// What the user typed, as a shell would take it again; `main` says it once.
+void remember_command(int argc, char** argv);
+const std::string& typed_command();
+
 /// A Context with the flags applied, that draws on `bar` and stops at Ctrl-C.
 Context make_context(const CommonFlags& flags, ProgressBar& bar);
 

@@ -30,6 +30,7 @@ QuantizeOptions options_of(const JobFlags& flags, const QuantizeOptions& default
   QuantizeOptions options = defaults;
   if (!flags.settings.empty()) options = read_settings(flags.settings);
   const auto lay_over = [&](QuantizeOptions& read) {
+    read.command = typed_command();
     if (!flags.data_config.empty()) read.data = read_data_section(flags.data_config);
     flags.options.apply(read);
   };

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/common.h"
 #include "cli/errors.h"
 #include "cli/usage.h"
 #include "quench/files.h"
@@ -44,6 +45,7 @@ int run_command(const std::vector<Command>& commands) {
 }
 
 int run_program(int argc, char** argv) {
+  remember_command(argc, argv);
   CLI::App root("Quench: quantise trained models, and run, score and time them.", "quench");
   root.set_version_flag("--version", "quench " QUENCH_VERSION);
   root.require_subcommand(1);

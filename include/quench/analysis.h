@@ -51,6 +51,20 @@ struct Confidence {
 /// Wilson's interval of a share in percent that was measured on `samples` samples.
 Confidence wilson(double percent, std::int64_t samples);
 
+/// A choice of layers that a search evaluated.
+struct TargetTrial {
+  std::size_t in_float = 0;   ///< layers
+  std::size_t more_bits = 0;  ///< layers whose weights got more bits
+  double value = 0;  ///< on all samples, or the most that was still possible when it was given up
+};
+
+/// What a search tried, in its order.
+struct TargetTrials {
+  std::string metric;
+  double at_least = 0;
+  std::vector<TargetTrial> trials;
+};
+
 /// The most quantised model that meets a metric.
 struct TargetResult {
   std::string metric;
@@ -68,6 +82,7 @@ struct TargetResult {
                                 ///< that is clearly too bad is dropped before all were seen
   std::int64_t one_by_one = 0;  ///< passes that leaving out layers one by one would take
   std::int64_t samples = 0;
+  std::vector<TargetTrial> trials;
   double seconds = 0;
 };
 

@@ -46,6 +46,7 @@ struct QuantizeOptions {
 #undef QUENCH_TRANSIENT
   std::string debug_info_save_path;  ///< folder for tables of every layer's error
   std::string report_save_path;      ///< HTML page that shows the model that was written
+  std::string command;               ///< what the user typed, for that page
   bool store_settings = true;        ///< in the model's metadata, to be run again
   std::vector<std::string> notes;    ///< of `read_config`: what the file says without effect
   std::vector<std::string> notes_unless_packed;  ///< likewise, unless the result is a packed file

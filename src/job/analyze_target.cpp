@@ -80,11 +80,20 @@ class Goal {
 
   Verdict evaluate(const Choice& choice, Effort effort) {
     const Verdict verdict = evaluate(analysis_.simulator->quantized(choice), effort);
+    note(choice, verdict);
     context_.info(
         format("analyze: {} layers in float, {} with more bits: {} on {:.2f} of the samples",
                choice.in_float.size(), choice.weight_bits.size(), verdict.value, verdict.passes));
     return verdict;
   }
+
+  /// Keeps what a choice came to, for the report.
+  void note(const Choice& choice, const Verdict& verdict) {
+    trials_.push_back({.in_float = choice.in_float.size(),
+                       .more_bits = choice.weight_bits.size(),
+                       .value = verdict.value});
+  }
+  const std::vector<TargetTrial>& trials() const noexcept { return trials_; }
 
   Verdict evaluate(const Model& model, Effort effort) {
     context_.check_cancelled();
@@ -138,6 +147,7 @@ class Goal {
   std::vector<SampleScore> in_float_;
   std::int64_t asked_ = 0;
   bool sorted_ = false;
+  std::vector<TargetTrial> trials_;
 };
 
 /// The job that makes the model of a choice.
@@ -213,6 +223,7 @@ class Finisher {
       job::run(*job_);
     }
     const Verdict verdict = goal_.evaluate(job_->written, Effort::All);
+    goal_.note(choice, verdict);
     result.evaluations += verdict.passes;
     result.value = verdict.value;
     return result.met = verdict.meets;
@@ -313,6 +324,8 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
     finisher.run(worst_first, choice, result);
     if (result.met) {
       const std::filesystem::path folder(options.save_dir);
+      finisher.job().target = {
+          .metric = result.metric, .at_least = how.at_least, .trials = goal.trials()};
       job::write(finisher.job(), path, outputs);
       const QuantizeOptions made = options_of(options, choice);
       write_text((folder / kSettings).string(), settings_json(made), outputs);
@@ -321,6 +334,7 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
   }
   result.in_float.assign(choice.in_float.begin(), choice.in_float.end());
   result.weight_bits = choice.weight_bits;
+  result.trials = goal.trials();
   result.confidence = goal.is_share() ? wilson(result.value, result.samples)
                                       : Confidence{.low = result.value, .high = result.value};
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

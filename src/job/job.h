@@ -3,6 +3,7 @@
 // calling these steps; what is shown to the user is rendered from what they left here.
 #pragma once
 
+#include "quench/analysis.h"
 #include "quench/files.h"
 #include "quench/lower.h"
 #include "tune/state.h"
@@ -20,6 +21,7 @@ struct Job : tune::State {
   bool observes_any_choice = false;
   Model quantized;  ///< lowered, with the channels and operators of the float model
   Model written;    ///< as the file holds it
+  std::optional<TargetTrials> target;  ///< of the search that led to this job
 
   /// Whether activations are quantised with calibration data.
   bool is_full() const {

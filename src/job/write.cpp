@@ -56,8 +56,10 @@ void write(Job& job, const std::string& out_path, Outputs& outputs) {
     write_debug_tables(job.model, job.quantized, debug, job.context, outputs, bits_of(job));
   }
   if (!options.report_save_path.empty()) {
-    report::write_page(report::page_of(job, job.quantized, job.model_path),
-                       options.report_save_path, outputs);
+    report::ReportData data = report::page_of(job, job.quantized, job.model_path);
+    report::add_speed(job, job.written, data);
+    data.target = job.target;
+    report::write_page(data, options.report_save_path, outputs);
   }
 }
 

@@ -19,24 +19,6 @@ constexpr double kFarOutside = 0.25;
 constexpr double kPoorSqnr = 20;
 constexpr std::size_t kShown = 3;
 
-/// The share of the values seen that lie outside of a scale: bins that lie there wholly.
-double clipped_share(const Statistic& statistic, const QuantParams& params) {
-  if (statistic.count == 0 || params.scale.size() != 1) return 0;
-  const auto scale = static_cast<double>(params.scale[0]);
-  const auto real = [&](std::int64_t step) {
-    return (static_cast<double>(step) - params.zero_point[0]) * scale;
-  };
-  const double low = real(params.spec.q_min()) - scale / 2;
-  const double high = real(params.spec.q_max()) + scale / 2;
-  std::int64_t outside = 0;
-  for (std::size_t i = 0; i < statistic.bins.size(); ++i) {
-    const double begin = static_cast<double>(statistic.first_bin + static_cast<std::int64_t>(i)) *
-                         statistic.bin_width;
-    if (begin > high || begin + statistic.bin_width < low) outside += statistic.bins[i];
-  }
-  return static_cast<double>(outside) / static_cast<double>(statistic.count);
-}
-
 /// "'a', 'b', 'c' and 4 more".
 std::string first_few(const std::vector<std::string>& items) {
   std::string text = fmt::format(
@@ -63,6 +45,23 @@ std::int64_t zero_channels(const Tensor& weight, std::size_t axis) {
 }
 
 }  // namespace
+
+double clipped_share(const Statistic& statistic, const QuantParams& params) {
+  if (statistic.count == 0 || params.scale.size() != 1) return 0;
+  const auto scale = static_cast<double>(params.scale[0]);
+  const auto real = [&](std::int64_t step) {
+    return (static_cast<double>(step) - params.zero_point[0]) * scale;
+  };
+  const double low = real(params.spec.q_min()) - scale / 2;
+  const double high = real(params.spec.q_max()) + scale / 2;
+  std::int64_t outside = 0;
+  for (std::size_t i = 0; i < statistic.bins.size(); ++i) {
+    const double begin = static_cast<double>(statistic.first_bin + static_cast<std::int64_t>(i)) *
+                         statistic.bin_width;
+    if (begin > high || begin + statistic.bin_width < low) outside += statistic.bins[i];
+  }
+  return static_cast<double>(outside) / static_cast<double>(statistic.count);
+}
 
 void warn_of_values(const StatisticMap& statistics, QuantizeReport& report) {
   for (const auto& [name, statistic] : statistics) {

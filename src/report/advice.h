@@ -10,6 +10,8 @@ namespace quench {
 void warn_of_values(const StatisticMap& statistics, QuantizeReport& report);
 /// Warns of few samples.
 void warn_of_few_samples(std::int64_t samples, QuantizeReport& report);
+/// The share of the values seen that lie outside of a scale: bins that lie there wholly.
+double clipped_share(const Statistic& statistic, const QuantParams& params);
 /// Warns of values that the chosen scales clip much of.
 void warn_of_clipping(const StatisticMap& statistics, const QuantSolution& solution,
                       QuantizeReport& report);

@@ -9,6 +9,7 @@ namespace quench::report {
 std::string_view page_html();
 std::string_view page_css();
 std::string_view page_js();
+std::string_view graph_js();
 /// Chart.js, MIT licence, from Debian's libjs-chart.js.
 std::string_view chart_js();
 

@@ -23,16 +23,27 @@ Json number(double value) {
   return value > 0 ? 200.0 : -200.0;  // dB: without any noise, or nothing but noise
 }
 
+Json shares_json(const std::vector<double>& shares) {
+  Json json = Json::array();
+  for (const double each : shares) json.push_back(std::round(each * 1e6) / 1e6);
+  return json;
+}
+
 Json to_json(const std::optional<ReportHistogram>& hist) {
   if (!hist) return nullptr;
-  Json share = Json::array();
-  for (const double each : hist->share) share.push_back(std::round(each * 1e6) / 1e6);
-  Json json = {{"name", hist->name},
-               {"min", number(hist->min)},
-               {"max", number(hist->max)},
-               {"share", std::move(share)},
-               {"range", nullptr}};
+  Json json = {{"name", hist->name},       {"min", number(hist->min)},
+               {"max", number(hist->max)}, {"share", shares_json(hist->share)},
+               {"range", nullptr},         {"params", nullptr}};
+  if (!hist->quantized.empty()) json["quantized"] = shares_json(hist->quantized);
   if (hist->range) json["range"] = {number(hist->range->min), number(hist->range->max)};
+  if (hist->params) {
+    const ReportParams& params = *hist->params;
+    json["params"] = {{"bits", params.bits},
+                      {"scheme", params.scheme},
+                      {"scale", params.scale},
+                      {"zero_point", params.zero_point},
+                      {"clipped", number(params.clipped)}};
+  }
   return json;
 }
 
@@ -63,13 +74,31 @@ Json to_json(const SensitivityResult& result) {
   for (const LayerSensitivity& layer : result.layers) {
     layers.push_back({{"layer", layer.layer}, {"metric", number(layer.metric)}});
   }
-  return {{"metric", result.metric}, {"layers", std::move(layers)}};
+  return {{"metric", result.metric},
+          {"float", number(result.float_metric)},
+          {"quantized", number(result.quantized_metric)},
+          {"higher_is_better", result.higher_is_better},
+          {"reverse", result.reverse},
+          {"layers", std::move(layers)}};
+}
+
+Json to_json(const TargetTrials& target) {
+  Json points = Json::array();
+  for (const TargetTrial& trial : target.trials) {
+    points.push_back({{"in_float", trial.in_float},
+                      {"more_bits", trial.more_bits},
+                      {"value", number(trial.value)}});
+  }
+  return {{"metric", target.metric},
+          {"at_least", number(target.at_least)},
+          {"points", std::move(points)}};
 }
 
 Json to_json(const ReportData& data) {
-  Json json = {{"title", data.title},     {"summary", data.summary}, {"settings", data.settings},
-               {"layers", Json::array()}, {"nodes", Json::array()},  {"outputs", Json::array()},
-               {"sensitivity", nullptr}};
+  Json json = {{"title", data.title},       {"version", data.version},   {"command", data.command},
+               {"cards", data.cards},       {"warnings", data.warnings}, {"summary", data.summary},
+               {"settings", data.settings}, {"layers", Json::array()},   {"nodes", Json::array()},
+               {"outputs", Json::array()},  {"sensitivity", nullptr},    {"target", nullptr}};
   for (const OutputScores& output : data.outputs) {
     Json scores = Json::object();
     for (const auto& [metric, value] : output.scores) scores[metric] = number(value);
@@ -87,6 +116,7 @@ Json to_json(const ReportData& data) {
                              {"inputs", node.inputs}});
   }
   if (data.sensitivity) json["sensitivity"] = to_json(*data.sensitivity);
+  if (data.target) json["target"] = to_json(*data.target);
   return json;
 }
 
@@ -109,8 +139,11 @@ std::string html_report(const ReportData& data) {
   const std::string json =
       safe_in_script(to_json(data).dump(-1, ' ', true, Json::error_handler_t::replace));
   using Part = std::pair<std::string_view, std::string_view>;
-  const auto parts = std::to_array<Part>(
-      {{"@CSS@", page_css()}, {"@DATA@", json}, {"@CHARTS@", chart_js()}, {"@SCRIPT@", page_js()}});
+  const auto parts = std::to_array<Part>({{"@CSS@", page_css()},
+                                          {"@DATA@", json},
+                                          {"@CHARTS@", chart_js()},
+                                          {"@GRAPH@", graph_js()},
+                                          {"@SCRIPT@", page_js()}});
   std::string page;
   std::string_view rest = page_html();
   for (const auto& [place, text] : parts) {

@@ -13,13 +13,24 @@
 
 namespace quench::report {
 
+/// Quantisation parameters, as people read them.
+struct ReportParams {
+  int bits = 8;
+  std::string scheme;      ///< symmetric or not, per tensor or per channel
+  std::string scale;       ///< one, or the least and the greatest
+  std::string zero_point;  ///< likewise
+  double clipped = 0;      ///< percent of what was seen that lies outside of the range
+};
+
 /// A histogram with the range of the scale that was chosen.
 struct ReportHistogram {
   std::string name;
   double min = 0;
   double max = 0;
   std::vector<double> share;
+  std::vector<double> quantized;  ///< shares after quantisation; empty: not known
   std::optional<Range> range;
+  std::optional<ReportParams> params;
 };
 
 struct ReportLayer {
@@ -46,12 +57,17 @@ struct ReportNode {
 
 struct ReportData {
   std::string title;
+  std::string version;
+  std::string command;                                     ///< what the user typed; may be empty
+  std::vector<std::pair<std::string, std::string>> cards;  ///< what is looked at first
+  std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>> summary;
   std::vector<std::pair<std::string, std::string>> settings;
   std::vector<ReportLayer> layers;
   std::vector<ReportNode> nodes;
   std::vector<OutputScores> outputs;
   std::optional<SensitivityResult> sensitivity;
+  std::optional<TargetTrials> target;
 };
 
 /// The page. No text of `data` can leave its place: markup and script in names stay text.

@@ -3,6 +3,7 @@
 #include "report/job_page.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -10,33 +11,14 @@
 #include "analyze/layer_error.h"
 #include "base/format.h"
 #include "plan/facts.h"
-#include "report/statistics_table.h"
+#include "report/histograms.h"
 
 namespace quench::report {
 namespace {
 
-constexpr std::size_t kBars = 60;
 /// Where there is no validation set, layers are compared on so many samples of the calibration set.
 constexpr std::int64_t kCompared = 16;
 constexpr std::int64_t kRun = 4;
-
-ReportHistogram histogram_of(const std::string& name, const Statistic& statistic,
-                             const QuantParams* params) {
-  ReportHistogram hist{
-      .name = name, .min = statistic.min, .max = statistic.max, .share = shares(statistic, kBars)};
-  if (params == nullptr || params->scale.empty()) return hist;
-  Range range;
-  for (std::size_t i = 0; i < params->scale.size(); ++i) {
-    const auto end = [&](std::int64_t step) {
-      return static_cast<double>(step - params->zero_point[i]) *
-             static_cast<double>(params->scale[i]);
-    };
-    range.min = std::min(range.min, end(params->spec.q_min()));
-    range.max = std::max(range.max, end(params->spec.q_max()));
-  }
-  hist.range = range;
-  return hist;
-}
 
 std::vector<TensorMap> compared_runs(const tune::State& state) {
   if (state.validation.able()) {
@@ -50,7 +32,7 @@ std::vector<TensorMap> compared_runs(const tune::State& state) {
 class Gatherer {
  public:
   Gatherer(const tune::State& state, const Model& quantized)
-      : state_(state), graph_(state.model.graph) {
+      : state_(state), graph_(state.model.graph), written_(quantized.graph) {
     for (const LayerScore& score : state.report.layers) own_[score.node] = score.own_sqnr;
     for (const WeightChoice& weight : state.report.weights) weights_[weight.node] = &weight;
     const std::vector<TensorMap> runs = compared_runs(state);
@@ -112,18 +94,19 @@ class Gatherer {
     const Tensor* weight = graph_.constant(node.input(1));
     if (weight == nullptr) weight = graph_.constant(node.input(0));  // an embedding
     if (weight == nullptr || !info(weight->dtype()).is_float) return;
-    Statistic statistic;
-    statistic.add_sample(to_float(*weight));
+    if (const auto stored = weights_.find(layer.name); stored != weights_.end()) {
+      const WeightChoice& choice = *stored->second;
+      layer.bits = choice.bits;
+      layer.weight_sqnr = -20 * std::log10(choice.error);
+      layer.weight = stored_histogram(choice.weight, *weight, choice.bits, written_,
+                                      node_called(written_, output_name(graph_, node)));
+      return;
+    }
     const auto params = state_.solution.weights.find({output_name(graph_, node), 1});
     const bool planned = params != state_.solution.weights.end();
-    const auto stored = weights_.find(layer.name);
-    const std::string& name =
-        stored != weights_.end() ? stored->second->weight : graph_[node.inputs[1]].name;
-    layer.weight = histogram_of(name, statistic, planned ? &params->second : nullptr);
+    layer.weight =
+        weight_histogram(graph_[node.inputs[1]].name, *weight, planned ? &params->second : nullptr);
     if (planned) layer.bits = params->second.spec.bits;
-    if (stored == weights_.end()) return;
-    layer.bits = stored->second->bits;
-    layer.weight_sqnr = -20 * std::log10(stored->second->error);
   }
 
   void add_activation(const Node& node, ReportLayer& layer) const {
@@ -131,12 +114,13 @@ class Gatherer {
     const auto seen = state_.statistics.find(input);
     if (seen == state_.statistics.end()) return;
     const auto params = state_.solution.values.find(input);
-    layer.activation = histogram_of(
+    layer.activation = activation_histogram(
         input, seen->second, params == state_.solution.values.end() ? nullptr : &params->second);
   }
 
   const tune::State& state_;
   const Graph& graph_;
+  const Graph& written_;
   std::map<std::string, LayerError> errors_;
   std::map<std::string, double> own_;
   std::map<std::string, const WeightChoice*> weights_;
@@ -214,6 +198,50 @@ void add_summary(const tune::State& state, const std::string& model_path, Report
   }
 }
 
+std::string megabytes(std::int64_t bytes) {
+  return format("{:.2f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+void add_cards(const tune::State& state, ReportData& data) {
+  const QuantizeReport& report = state.report;
+  if (report.bytes_after > 0) {
+    data.cards.emplace_back(
+        "size", format("{} to {}", megabytes(report.bytes_before), megabytes(report.bytes_after)));
+  }
+  for (const OutputScores& output : report.outputs) {
+    data.cards.emplace_back(format("{}: SQNR", output.output),
+                            format("{:.2f} dB", output.scores.at("sqnr")));
+    const auto same = output.scores.find("agreement");
+    if (same == output.scores.end()) continue;
+    data.cards.emplace_back(format("{}: same answers as float", output.output),
+                            format("{:.2f} %", same->second));
+  }
+}
+
+/// The least of a few runs: others on the machine only ever make it longer.
+double milliseconds(const Model& model, const TensorMap& inputs, const Context& context) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kTime(200);
+  Session session(model, {}, context);
+  (void)session.run(inputs);
+  double least = std::numeric_limits<double>::infinity();
+  const auto began = Clock::now();
+  for (int i = 0; i < 3 || Clock::now() - began < kTime; ++i) {
+    context.check_cancelled();
+    const auto start = Clock::now();
+    (void)session.run(inputs);
+    least =
+        std::min(least, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+  }
+  return least;
+}
+
+std::string rows_of(const TensorMap& inputs) {
+  const Shape& shape = inputs.begin()->second.shape();
+  const std::int64_t rows = shape.empty() ? 1 : shape[0];
+  return format("{} sample{}", rows, rows == 1 ? "" : "s");
+}
+
 }  // namespace
 
 ReportData page_of(const tune::State& state, const Model& quantized,
@@ -223,10 +251,24 @@ ReportData page_of(const tune::State& state, const Model& quantized,
   gatherer.add_layers(data);
   gatherer.add_nodes(data);
   data.title = format("Quench: {}", model_path);
+  data.version = "quench " QUENCH_VERSION;
+  data.command = state.options.command;
+  data.warnings = state.report.warnings;
   data.outputs = state.report.outputs;
   add_settings(state, data);
   add_summary(state, model_path, data);
+  add_cards(state, data);
   return data;
+}
+
+void add_speed(const tune::State& state, const Model& written, ReportData& data) {
+  const std::vector<TensorMap> runs = compared_runs(state);
+  if (runs.empty()) return;
+  const double before = milliseconds(state.model, runs.front(), state.context);
+  const double after = milliseconds(written, runs.front(), state.context);
+  data.cards.emplace_back(
+      format("a run of {} on this machine, float and quantised", rows_of(runs.front())),
+      format("{:.2f} and {:.2f} ms ({:.2f}x)", before, after, before / after));
 }
 
 void add_sensitivity(const SensitivityResult& result, ReportData& data) {

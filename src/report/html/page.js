@@ -1,21 +1,28 @@
 // Fills the report from its data. Names come from models and are only ever set as text.
 "use strict";
 const data = JSON.parse(document.getElementById("quench-data").textContent);
+const by_id = (id) => document.getElementById(id);
 const element = (name, text, parent) => {
   const made = document.createElement(name);
   if (text !== undefined) made.textContent = text;
   if (parent) parent.appendChild(made);
   return made;
 };
-const shown = (value, digits = 4) =>
-  value === null || value === undefined ? "-" : typeof value === "number" ? value.toFixed(digits) : value;
-const COLUMNS = [["#", "index"], ["layer", "name"], ["operator", "op"], ["runs as", "kind"], ["bits", "bits"], ["own SQNR, dB", "own_sqnr"], ["accumulated SQNR, dB", "sqnr"],
-                 ["cosine", "cosine"], ["MSE", "mse"], ["why in float", "reason"]];
+const known = (value) => value !== null && value !== undefined;
+const shown = (value, digits = 4) => (!known(value) ? "-" : typeof value === "number" ? value.toFixed(digits) : value);
+// dB that stand for "no noise at all" are not a number to read.
+const decibels = (value) => (!known(value) ? "-" : value >= 200 ? "exact" : value.toFixed(2));
+const COLUMNS = [
+  ["#", "index", (v) => shown(v, 0)], ["layer", "name"], ["operator", "op"], ["runs as", "kind"], ["bits", "bits", (v) => shown(v, 0)],
+  ["scheme", "scheme"], ["scale", "scale"], ["zero point", "zero_point"], ["clipped, %", "clipped", (v) => shown(v, 3)],
+  ["own SQNR, dB", "own_sqnr", decibels], ["accumulated SQNR, dB", "sqnr", decibels], ["loss", "loss", (v) => (known(v) ? v.toPrecision(3) : "-")],
+  ["cosine", "cosine"], ["MSE", "mse", (v) => (known(v) ? v.toExponential(3) : "-")], ["why in float", "reason"]];
 let order = { key: "index", up: true };
 let chosen = -1;
 
 const pairs = (id, rows) => {
-  const table = document.getElementById(id);
+  const table = by_id(id);
+  table.replaceChildren();
   for (const [key, value] of rows) {
     const row = element("tr", undefined, table);
     element("th", key, row);
@@ -23,36 +30,48 @@ const pairs = (id, rows) => {
   }
 };
 
-// Green at 40 dB and more, red at 10 dB and less.
-const color = (sqnr) => {
-  if (sqnr === null || sqnr === undefined) return "#d5d8de";
-  const good = Math.max(0, Math.min(1, (sqnr - 10) / 30));
-  return `hsl(${Math.round(good * 120)}, 70%, 60%)`;
+// What a layer costs: the share of noise for SQNR, else what the metric loses.
+const loss_of = (row) => {
+  const { metric, float, higher_is_better: up } = data.sensitivity;
+  if (!known(row.metric)) return null;
+  if (metric === "sqnr") return 100 * 10 ** (-row.metric / 10);
+  return known(float) ? (up ? float - row.metric : row.metric - float) : null;
 };
+const LOSS = data.sensitivity && data.sensitivity.metric === "sqnr" ? "noise at the outputs, % of the signal" : "loss of the metric";
+if (data.sensitivity) {
+  const losses = new Map(data.sensitivity.layers.map((row) => [row.layer, loss_of(row)]));
+  for (const layer of data.layers) layer.loss = losses.has(layer.name) ? losses.get(layer.name) : null;
+}
+for (const layer of data.layers) {
+  const { weight } = layer;
+  Object.assign(layer, weight && weight.params ? { scheme: weight.params.scheme, scale: weight.params.scale, zero_point: weight.params.zero_point, clipped: weight.params.clipped } : {});
+}
+// Columns that no layer has anything in are left out.
+const columns = COLUMNS.filter(([, key]) => data.layers.some((layer) => known(layer[key]) && layer[key] !== ""));
 
 const fill = () => {
-  const words = document.getElementById("search").value.toLowerCase();
-  const table = document.getElementById("layers");
+  const words = by_id("search").value.toLowerCase();
+  const table = by_id("layers");
   table.replaceChildren();
   const head = element("tr", undefined, element("thead", undefined, table));
-  for (const [title, key] of COLUMNS) {
+  for (const [title, key] of columns) {
     const cell = element("th", title + (order.key === key ? (order.up ? " \u25b2" : " \u25bc") : ""), head);
     cell.onclick = () => { order = { key, up: order.key === key ? !order.up : true }; fill(); };
   }
   const body = element("tbody", undefined, table);
   const rows = data.layers.filter((layer) => `${layer.name} ${layer.op} ${layer.reason}`.toLowerCase().includes(words));
-  const rank = (value) => (value === null || value === undefined ? Infinity : value);
+  const rank = (value) => (known(value) ? value : order.up ? Infinity : -Infinity);
   rows.sort((a, b) => {
     const [x, y] = [rank(a[order.key]), rank(b[order.key])];
     return (x < y ? -1 : x > y ? 1 : a.index - b.index) * (order.up ? 1 : -1);
   });
   for (const layer of rows) {
     const row = element("tr", undefined, body);
-    for (const [, key] of COLUMNS) {
+    row.dataset.layer = layer.index;
+    for (const [, key, print] of columns) {
       const value = layer[key];
-      const number = typeof value === "number";
-      const cell = element("td", key === "index" || key === "bits" ? shown(value, 0) : key === "mse" && number ? value.toExponential(3) : shown(value), row);
-      if (number) cell.className = "number";
+      const cell = element("td", (print || shown)(value), row);
+      if (typeof value === "number") cell.className = "number";
     }
     if (layer.index === chosen) row.className = "chosen";
     row.onclick = () => choose(layer.index);
@@ -62,11 +81,12 @@ const fill = () => {
 const charts = {};
 const draw = (id, config) => {
   if (charts[id]) charts[id].destroy();
-  charts[id] = new Chart(document.getElementById(id), config);
+  charts[id] = new Chart(by_id(id), config);
 };
 const OPTIONS = { animation: false, maintainAspectRatio: false, normalized: true };
+const [BLUE, ORANGE] = ["#457b9d", "#e76f51"];
 
-// The ends of the grid, as lines over the bars.
+// The ends of what the integers can hold, as lines over the bars.
 const rangeLines = {
   id: "rangeLines",
   afterDatasetsDraw(chart) {
@@ -85,86 +105,170 @@ const rangeLines = {
 };
 
 const histogram = (id, title, hist) => {
+  pairs(`${id}-facts`, []);
   if (!hist) { if (charts[id]) { charts[id].destroy(); delete charts[id]; } return; }
   const width = (hist.max - hist.min) / hist.share.length;
   const labels = hist.share.map((_, i) => (hist.min + (i + 0.5) * width).toPrecision(3));
   const span = hist.max > hist.min ? hist.max - hist.min : 1;
-  draw(id, { type: "bar",
-    data: { labels, datasets: [{ label: title, data: hist.share, backgroundColor: "#457b9d", categoryPercentage: 1, barPercentage: 1 }] },
+  const bars = (label, share, color) => ({ label, data: share, backgroundColor: color, categoryPercentage: 1, barPercentage: 1, grouped: false });
+  const sets = [bars("float", hist.share, BLUE)];
+  if (hist.quantized) sets.unshift(bars("quantised", hist.quantized, "rgba(231, 111, 81, 0.65)"));
+  draw(id, { type: "bar", data: { labels, datasets: sets },
     options: { ...OPTIONS, quenchRange: hist.range && hist.range.map((end) => (end - hist.min) / span),
-      plugins: { title: { display: true, text: `${title}: ${hist.name}` }, legend: { display: false },
-        subtitle: { display: true, text: hist.range ? `range ${hist.range[0].toPrecision(5)} to ${hist.range[1].toPrecision(5)}, seen ${hist.min.toPrecision(5)} to ${hist.max.toPrecision(5)}` : "in float" } },
+      plugins: { title: { display: true, text: `${title}: ${hist.name}` }, legend: { display: sets.length > 1 } },
       scales: { y: { title: { display: true, text: "share" } } } },
     plugins: [rangeLines] });
+  const facts = [["seen", `${hist.min.toPrecision(5)} to ${hist.max.toPrecision(5)}`]];
+  if (hist.range) facts.push(["range", `${hist.range[0].toPrecision(5)} to ${hist.range[1].toPrecision(5)}`]);
+  if (hist.params) {
+    const { bits, scheme, scale, zero_point: zero, clipped } = hist.params;
+    facts.push(["bits", String(bits)], ["scheme", scheme], ["scale", scale], ["zero point", zero], ["clipped", `${shown(clipped, 4)} %`]);
+  } else if (!hist.range) facts.push(["runs as", "float"]);
+  pairs(`${id}-facts`, facts);
 };
 
-const choose = (index) => {
+const layers_by_name = new Map(data.layers.map((layer) => [layer.name, layer.index]));
+const nodes_by_name = new Map(data.nodes.map((node, i) => [node.name, i]));
+let graph = null;
+
+const choose = (index, centre = true) => {
   chosen = index;
   const layer = data.layers[index];
-  document.getElementById("detail-name").textContent = layer.name;
+  by_id("detail-name").textContent = layer.name;
   histogram("weight", "weight", layer.weight);
   histogram("activation", "activation", layer.activation);
   fill();
+  const node = nodes_by_name.get(layer.name);
+  if (graph) { graph.mark("chosen", (i) => i === node); if (known(node) && centre) graph.centre(node, 0); }
 };
 
-const along = () => draw("along", { type: "line",
-  data: { labels: data.layers.map((layer) => layer.name), datasets: [{ label: "accumulated SQNR, dB", data: data.layers.map((layer) => layer.sqnr),
-    borderColor: "#1d3557", pointBackgroundColor: data.layers.map((layer) => color(layer.sqnr)), pointRadius: 4, spanGaps: true }] },
-  options: { ...OPTIONS, onClick: (_, hits) => { if (hits.length) choose(hits[0].index); },
-    scales: { x: { ticks: { maxRotation: 90, autoSkip: true } } } } });
+const along = () => {
+  const line = (label, key, color) => ({ label, data: data.layers.map((layer) => (known(layer[key]) && layer[key] < 200 ? layer[key] : null)), borderColor: color, backgroundColor: color, pointRadius: 3, spanGaps: true });
+  draw("along", { type: "line",
+    data: { labels: data.layers.map((layer) => layer.name), datasets: [line("accumulated SQNR, dB", "sqnr", BLUE), line("own SQNR, dB", "own_sqnr", ORANGE)].filter((set) => set.data.some(known)) },
+    options: { ...OPTIONS, onClick: (_, hits) => { if (hits.length) choose(hits[0].index); }, scales: { x: { ticks: { maxRotation: 90, autoSkip: true } } } } });
+};
 
 const ranking = () => {
-  const section = document.getElementById("ranking-section");
-  if (!data.sensitivity) { section.remove(); return; }
-  const rows = data.sensitivity.layers;
-  section.querySelector(".chart").style.height = `${Math.max(260, rows.length * 16)}px`;
+  if (!data.sensitivity) { by_id("ranking-section").hidden = true; return; }
+  const rows = data.sensitivity.layers.slice(0, 60);
+  const reverse = data.sensitivity.reverse;
+  by_id("ranking-text").textContent = reverse ? "The metric with all layers quantised but one; best left in float on top." : `Each layer quantised alone: ${LOSS}; the worst on top${rows.length < data.sensitivity.layers.length ? `, ${rows.length} of ${data.sensitivity.layers.length}` : ""}.`;
+  by_id("ranking").parentElement.style.height = `${Math.max(160, rows.length * 18 + 60)}px`;
   draw("ranking", { type: "bar",
-    data: { labels: rows.map((row) => row.layer), datasets: [{ label: `${data.sensitivity.metric}, worst first`, data: rows.map((row) => row.metric), backgroundColor: "#e76f51" }] },
-    options: { ...OPTIONS, indexAxis: "y", scales: { y: { ticks: { autoSkip: false } } } } });
+    data: { labels: rows.map((row) => row.layer), datasets: [{ label: reverse ? data.sensitivity.metric : LOSS, data: rows.map((row) => (reverse ? row.metric : loss_of(row))), backgroundColor: ORANGE }] },
+    options: { ...OPTIONS, indexAxis: "y", onClick: (_, hits) => { if (hits.length) choose(layers_by_name.get(rows[hits[0].index].layer)); }, scales: { y: { ticks: { autoSkip: false } } } } });
 };
 
-// Nodes in rows by how far they are from the inputs, with a line for each value.
-const graph = () => {
-  const SVG = "http://www.w3.org/2000/svg";
-  const svg = document.getElementById("graph");
-  const rows = [];
-  const places = data.nodes.map((node) => {
-    const row = node.depth;
-    rows[row] = (rows[row] || 0) + 1;
-    return [row, rows[row] - 1];
+// What the search for a metric tried: layers left in float against what the model then reached.
+const target = () => {
+  if (!data.target) { by_id("target-section").hidden = true; return; }
+  const { metric, at_least: wanted, points } = data.target;
+  const dots = points.map((point) => ({ x: point.in_float, y: point.value }));
+  const most = Math.max(1, ...dots.map((dot) => dot.x));
+  draw("target", { type: "scatter",
+    data: { datasets: [{ label: `${metric} of what was tried`, data: dots, backgroundColor: BLUE, pointRadius: 5 },
+      { label: "asked for", data: [{ x: 0, y: wanted }, { x: most, y: wanted }], borderColor: ORANGE, showLine: true, pointRadius: 0 }] },
+    options: { ...OPTIONS, scales: { x: { title: { display: true, text: "layers in float" }, min: 0 }, y: { title: { display: true, text: metric } } } } });
+};
+
+// The loss, and on an axis of its own the score of the validation set; step 0 is before training.
+const training = () => {
+  if (!data.training) { by_id("training-section").hidden = true; return; }
+  const { points, score, start, kept } = data.training;
+  const at = (key) => points.map((point) => ({ x: point.step, y: point[key] })).filter((point) => point.y !== null);
+  const scores = (start === null ? [] : [{ x: 0, y: start }]).concat(at("score"));
+  const line = (label, list, color, axis, pointRadius) =>
+    ({ label, data: list, borderColor: color, backgroundColor: color, yAxisID: axis, pointRadius, showLine: true });
+  draw("training", { type: "scatter",
+    data: { datasets: [line("loss", at("loss"), BLUE, "y", 0)].concat(scores.length ? [line(`validation ${score}`, scores, ORANGE, "right", 4)] : []) },
+    options: { ...OPTIONS, plugins: { subtitle: { display: true, text: `kept: step ${kept}` } },
+      scales: { x: { title: { display: true, text: "step" }, min: 0 }, y: { title: { display: true, text: "loss" } },
+        right: { position: "right", display: scores.length > 0, grid: { drawOnChartArea: false } } } } });
+};
+
+// Green is good; the ends are those of the numbers that are there, so that differences show.
+const hue = (share) => `hsl(${Math.round(Math.max(0, Math.min(1, share)) * 120)}, 65%, 62%)`;
+const COLORS = {
+  "accumulated SQNR": { of: (node) => node.sqnr, key: "green: 40 dB and more, red: 10 dB and less", share: (value) => (value - 10) / 30 },
+  "own SQNR": { of: (node) => layer_of(node)?.own_sqnr, key: "green: 50 dB and more, red: 20 dB and less", share: (value) => (value - 20) / 30 },
+  "loss alone": { of: (node) => layer_of(node)?.loss, key: "red: the layer that costs most", share: (value) => 1 - value / Math.max(1e-30, ...data.layers.map((layer) => layer.loss || 0)) },
+  "bits of the weight": { of: (node) => layer_of(node)?.bits, key: "green: 8 bits and more, red: 2 bits", share: (value) => (value - 2) / 6 },
+};
+const layer_of = (node) => data.layers[layers_by_name.get(node.name)];
+const FLOAT = "var(--float)";
+
+const paint = () => {
+  const way = COLORS[by_id("graph-color").value];
+  by_id("graph-key").textContent = `${way.key}; grey: in float or unknown; white: only moves data. Drag to move, wheel to zoom, click a node.`;
+  graph.paint((node) => {
+    if (node.kind === "moves") return "#fff";
+    const value = way.of(node);
+    return known(value) && node.kind !== "float" ? hue(way.share(value)) : FLOAT;
   });
-  const [W, H] = [210, 34];
-  const add = (name, attributes, parent, text) => {
-    const made = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    if (text !== undefined) made.textContent = text;
-    parent.appendChild(made);
-    return made;
+};
+
+const find = () => {
+  const words = by_id("graph-search").value.toLowerCase();
+  const hits = words === "" ? [] : [...data.nodes.keys()].filter((i) => `${data.nodes[i].op} ${data.nodes[i].name}`.toLowerCase().includes(words));
+  graph.mark("found", (i) => hits.includes(i));
+  by_id("graph-found").textContent = words === "" ? "" : `${hits.length} found`;
+  return hits;
+};
+
+const show_graph = () => {
+  for (const [name, { of }] of Object.entries(COLORS)) {
+    if (data.nodes.some((node) => known(of(node)))) element("option", name, by_id("graph-color"));
+  }
+  if (!by_id("graph-color").options.length) element("option", "accumulated SQNR", by_id("graph-color"));
+  graph = quenchGraph.make(by_id("graph"), by_id("graph-frame"), data.nodes, (i) => {
+    graph.mark("chosen", (each) => each === i);
+    const layer = layers_by_name.get(data.nodes[i].name);
+    if (known(layer)) choose(layer, false);
+  });
+  let next = 0;
+  by_id("graph-search").oninput = () => { next = 0; const hits = find(); if (hits.length) graph.centre(hits[0]); };
+  by_id("graph-search").onkeydown = (event) => {
+    const hits = find();
+    if (event.key === "Enter" && hits.length) graph.centre(hits[++next % hits.length]);
   };
-  svg.setAttribute("width", W * Math.max(1, ...rows.filter((count) => count)) + 20);
-  svg.setAttribute("height", H * rows.length + 20);
-  data.nodes.forEach((node, i) => node.inputs.forEach((from) => {
-    const [[r0, c0], [r1, c1]] = [places[from], places[i]];
-    add("line", { x1: c0 * W + 100, y1: r0 * H + 30, x2: c1 * W + 100, y2: r1 * H + 8, stroke: "#99a" }, svg);
-  }));
-  data.nodes.forEach((node, i) => {
-    const [row, column] = places[i];
-    const fillColor = node.kind === "integer" ? color(node.sqnr) : node.kind === "float" ? "#d5d8de" : "#ffffff";
-    const box = add("g", {}, svg);
-    add("title", {}, box, `${node.name}\n${node.op}, ${node.kind}${node.sqnr === null ? "" : `, ${node.sqnr.toFixed(2)} dB`}`);
-    add("rect", { x: column * W + 8, y: row * H + 8, width: W - 20, height: 22, rx: 3, fill: fillColor, stroke: "#667" }, box);
-    const words = `${node.op} ${node.name}`;
-    add("text", { x: column * W + 12, y: row * H + 22 }, box, words.length > 34 ? words.slice(0, 33) + "\u2026" : words);
-  });
+  by_id("graph-color").onchange = paint;
+  by_id("zoom-in").onclick = () => graph.zoom(1.25);
+  by_id("zoom-out").onclick = () => graph.zoom(0.8);
+  by_id("zoom-fit").onclick = graph.fit;
+  paint();
 };
 
-document.getElementById("title").textContent = data.title;
-document.title = data.title;
-pairs("summary", data.summary);
-pairs("settings", data.settings);
-document.getElementById("search").oninput = fill;
-fill();
-along();
-ranking();
-if (data.layers.length) choose(0);
-requestAnimationFrame(() => { graph(); document.body.dataset.ready = String(Math.round(performance.now())); });
+const draw_charts = () => {
+  const dark = document.documentElement.classList.contains("dark");
+  Chart.defaults.color = dark ? "#c3cad6" : "#555";
+  Chart.defaults.borderColor = dark ? "#333a45" : "#e3e5ea";
+  along(); training(); ranking(); target();
+  if (chosen >= 0) choose(chosen, false);
+};
+const set_theme = (dark) => { document.documentElement.classList.toggle("dark", dark); draw_charts(); };
+
+const start = () => {
+  by_id("title").textContent = data.title;
+  document.title = data.title;
+  by_id("command").textContent = [data.version, data.command].filter(Boolean).join("  $ ");
+  for (const [what, value] of data.cards || []) element("b", value, element("div", what, by_id("cards"))).parentElement.className = "card";
+  pairs("summary", data.summary);
+  pairs("settings", data.settings);
+  for (const warning of data.warnings || []) element("li", warning, by_id("warnings"));
+  by_id("warnings-section").hidden = !(data.warnings || []).length;
+  by_id("search").oninput = fill;
+  by_id("theme").onclick = () => set_theme(!document.documentElement.classList.contains("dark"));
+  document.addEventListener("keydown", (event) => {
+    if (event.target.closest("input, select")) return;
+    if (event.key === "/") { by_id("search").focus(); event.preventDefault(); }
+    if (event.key === "d") by_id("theme").click();
+    if ((event.key === "j" || event.key === "k") && data.layers.length) choose(Math.max(0, Math.min(data.layers.length - 1, chosen + (event.key === "j" ? 1 : -1))));
+  });
+  document.documentElement.classList.toggle("dark", matchMedia("(prefers-color-scheme: dark)").matches);
+  fill();
+  if (data.layers.length) chosen = 0;
+  draw_charts();
+};
+start();
+requestAnimationFrame(() => { show_graph(); if (chosen >= 0) choose(chosen, false); document.body.dataset.ready = String(Math.round(performance.now())); });

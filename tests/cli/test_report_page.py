@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HTML report in a browser: clicking, searching, moving and zooming."""
+import json
+import os
+import re
+import unittest
+
+import browser
+import harness
+
+DATA = re.compile(r'(<script id="quench-data" type="application/json">)(.*?)(</script>)', re.DOTALL)
+VIEW = "return document.querySelector('#graph > g').getAttribute('transform')"
+SCALE = "return Number(document.getElementById('graph-frame').dataset.scale)"
+
+
+def many_layers(data, count):
+    """The data of a report with so many layers, and connections that skip some of them."""
+    layer, node = data["layers"][0], data["nodes"][0]
+    data["layers"] = [{**layer, "index": i, "name": f"layer{i}", "sqnr": 60 - i * 50 / count}
+                      for i in range(count)]
+    data["nodes"] = [{**node, "name": f"layer{i}", "depth": i // 2, "sqnr": 60 - i * 50 / count,
+                      "kind": "integer", "inputs": [j for j in (i - 2, i - 12) if j >= 0]}
+                     for i in range(count)]
+    data["sensitivity"] = None
+    return data
+
+
+@unittest.skipIf((browser.CHROMIUM is None or browser.DRIVER is None) and not os.environ.get("CI"),
+                 "no chromium with chromedriver here")
+class PageTest(harness.CliTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.page = browser.Browser(cls.dir / "profile")
+        cls.addClassCleanup(cls.page.__exit__)
+
+    def report(self, name, *words, model="residual.onnx"):
+        self.run_quench("analyze", "sensitivity", model, "--data", "images.npy", "-o", "folder",
+                        "--report", name, *words)
+        return self.dir / name
+
+    def open(self, path):
+        self.page.open(path.as_uri())
+
+    def text(self, css):
+        return self.page.run("return document.querySelector(arguments[0]).textContent", css)
+
+    def test_what_a_click_does(self):
+        self.open(self.report("a.html"))
+        names = self.page.run("return data.layers.map((l) => l.name)")
+        self.page.click("#layers tbody tr:nth-child(2)")
+        self.assertEqual(self.text("#detail-name"), names[1])
+        self.assertEqual(self.text("#layers tr.chosen td:nth-child(2)"), names[1])
+        # Its node is marked in the graph, and a click there chooses its layer.
+        self.assertIn(names[1], self.text("#graph g.chosen title"))
+        node = self.page.run("return data.nodes.findIndex((n) => n.name === arguments[0])", names[0])
+        self.page.click("#zoom-fit")
+        self.page.click(f'#graph g[data-node="{node}"] rect')
+        self.assertEqual(self.text("#detail-name"), names[0])
+
+    def test_parameters_are_those_of_the_job(self):
+        self.open(self.report("p.html"))
+        facts = self.text("#weight-facts")
+        params = self.page.run("return data.layers[0].weight.params")
+        for key in ("scheme", "scale", "zero_point"):
+            self.assertIn(params[key], facts)
+        self.assertEqual(params["scheme"], "symmetric, per channel")
+        shares = self.page.run("return data.layers[0].weight.quantized")
+        self.assertAlmostEqual(sum(shares), 1, 3)
+
+    def test_search(self):
+        self.open(self.report("s.html"))
+        last = self.page.run("return data.layers[data.layers.length - 1].name")
+        self.page.type("#search", last.upper())
+        self.assertEqual(self.page.run("return document.querySelectorAll('#layers tbody tr').length"), 1)
+        before = self.page.run(VIEW)
+        self.page.type("#graph-search", last)
+        self.assertEqual(self.text("#graph-found"), "1 found")
+        self.assertIn(last, self.text("#graph g.found title"))
+        self.assertNotEqual(self.page.run(VIEW), before)
+
+    def test_zoom_and_move(self):
+        self.open(self.report("z.html"))
+        first = self.page.run(SCALE)
+        self.page.click("#zoom-in")
+        self.assertAlmostEqual(self.page.run(SCALE), first * 1.25, 3)
+        self.page.click("#zoom-fit")
+        fitted = self.page.run(SCALE)
+        self.page.wheel("#graph-frame", -200)
+        self.assertGreater(self.page.run(SCALE), fitted)
+        before = self.page.run(VIEW)
+        self.page.drag("#graph-frame", 40, 25)
+        moved = [float(n) for n in re.findall(r"-?[\d.]+", self.page.run(VIEW))]
+        were = [float(n) for n in re.findall(r"-?[\d.]+", before)]
+        self.assertAlmostEqual(moved[0] - were[0], 40, 0)
+        self.assertAlmostEqual(moved[1] - were[1], 25, 0)
+
+    def test_worst_layer_is_on_top(self):
+        self.open(self.report("w.html"))
+        losses = self.page.run("return data.sensitivity.layers.map(loss_of)")
+        self.assertEqual(losses, sorted(losses, reverse=True))
+        self.assertGreater(losses[0], 0)
+
+    def test_header(self):
+        self.open(self.report("h.html", "--weight-bits", "4"))
+        self.assertRegex(self.text("#command"), r"^quench \d.* \$ quench analyze sensitivity "
+                         r"residual.onnx .*--weight-bits 4$")
+
+    def test_dark(self):
+        self.open(self.report("d.html"))
+        color = "return getComputedStyle(document.body).backgroundColor"
+        light = self.page.run(color)
+        self.page.click("#theme")
+        self.assertNotEqual(self.page.run(color), light)
+        self.page.run("set_theme(false)")  # a script that fails is an error here
+        self.assertEqual(self.page.run(color), light)
+
+    def test_boxes_do_not_lie_on_each_other(self):
+        self.open(self.report("b.html"))
+        boxes = self.page.run("return [...document.querySelectorAll('#graph rect')].map((r) => "
+                              "[+r.getAttribute('x'), +r.getAttribute('y')])")
+        for i, (x, y) in enumerate(boxes):
+            for other_x, other_y in boxes[:i]:
+                self.assertTrue(abs(x - other_x) >= 150 or abs(y - other_y) >= 24)
+
+    def test_a_thousand_layers(self):
+        page = self.report("m.html").read_text(encoding="utf-8")
+        match = DATA.search(page)
+        data = json.dumps(many_layers(json.loads(match[2]), 1000))
+        path = self.dir / "many.html"
+        path.write_text(page[:match.start(2)] + data + page[match.end(2):], encoding="utf-8")
+        self.open(path)
+        self.assertEqual(self.page.run("return document.querySelectorAll('#graph g.node').length"), 1000)
+        # Moving and zooming touch one element, however many there are: that is what keeps it fluid.
+        self.page.run("window.touched = new Set(); new MutationObserver((all) => all.forEach((each) => "
+                      "touched.add(each.target))).observe(document.getElementById('graph'), "
+                      "{ attributes: true, childList: true, subtree: true });"
+                      "for (let i = 0; i < 50; ++i) graph.zoom(i % 2 ? 1.1 : 0.9);")
+        self.assertEqual(self.page.run("return touched.size"), 1)
+
+    def test_search_for_a_metric_is_drawn(self):
+        low = self.run_json("analyze", "target", "residual.onnx", "--data", "images.npy", "-o", "t",
+                            "--metric", "sqnr", "--at-least", "5")
+        self.run_quench("analyze", "target", "residual.onnx", "--data", "images.npy", "-o", "t",
+                        "--metric", "sqnr", "--at-least", low["quantized"] + 1, "--report", "t.html")
+        self.open(self.dir / "t.html")
+        points = self.page.run("return data.target.points")
+        self.assertEqual(points[0]["in_float"], 0)
+        self.assertAlmostEqual(points[0]["value"], low["quantized"], 2)
+        self.assertGreater(points[-1]["in_float"], 0)
+        self.assertTrue(self.page.run("return Boolean(charts.target)"))
+
+
+if __name__ == "__main__":
+    unittest.main()
