@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// TFLite's row in the table of formats.
+#include "formats/registry.h"
+#include "formats/tflite/file.h"
+#include "formats/tflite/program.h"
+
+namespace quench {
+namespace {
+
+bool sniff(std::span<const std::byte> file) { return tflite::is_tflite(file); }
+
+Model read(const ModelFiles& /*files*/, const std::shared_ptr<const MappedFile>& file) {
+  return tflite::read_bytes(file->bytes(), file);
+}
+
+}  // namespace
+
+FormatInfo tflite_format() {
+  return {.name = "tflite",
+          .summary = "TFLite and LiteRT models: float, fp16, dynamic-range, integer",
+          .extension = ".tflite",
+          .sniff = sniff,
+          .read = read,
+          .data_files = nullptr,
+          .own_data_file = nullptr,
+          .stage = nullptr};
+}
+
+}  // namespace quench
