@@ -51,7 +51,8 @@ class GraphMaker {
   std::string stem_ = "value";
 };
 
-/// The elements in another order of dimensions, as ONNX's Transpose has it. Elements of whole bytes.
+/// The elements in another order of dimensions, as ONNX's Transpose has it. Elements of whole
+/// bytes.
 Tensor permuted(const Tensor& tensor, const Ints& perm);
 
 }  // namespace quench

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds dilated convolutions that a converter wrote as three operators: the pixels of a block are
-// spread over the batch, convolved without gaps, and put back.
+// Finds convolutions that a converter wrote as several operators: padding before one that pads
+// nothing itself; a dilated one whose pixels are spread over the batch, convolved without gaps, and
+// put back.
 #include <algorithm>
 
 #include "formats/tflite/translate.h"
@@ -10,17 +11,22 @@ namespace {
 
 std::int64_t option(const OpItem& op, std::string_view name) {
   const auto found = std::ranges::find(op.options, name, &Option::name);
-  const auto* number = found == op.options.end() ? nullptr : std::get_if<std::int64_t>(&found->data);
+  const auto* number =
+      found == op.options.end() ? nullptr : std::get_if<std::int64_t>(&found->data);
   return number == nullptr ? 0 : *number;
 }
 
-/// A convolution that steps by one and pads nothing.
-bool is_plain(const OpItem& op) {
+/// A convolution that pads nothing.
+bool is_valid(const OpItem& op) {
   constexpr std::int64_t kValid = 1;
   const bool conv = op.name == "CONV_2D" || op.name == "DEPTHWISE_CONV_2D";
-  return conv && option(op, "padding") == kValid && option(op, "stride_w") == 1 &&
-         option(op, "stride_h") == 1 && option(op, "dilation_w") == 1 &&
-         option(op, "dilation_h") == 1;
+  return conv && option(op, "padding") == kValid;
+}
+
+/// Likewise, and steps by one.
+bool is_plain(const OpItem& op) {
+  return is_valid(op) && option(op, "stride_w") == 1 && option(op, "stride_h") == 1 &&
+         option(op, "dilation_w") == 1 && option(op, "dilation_h") == 1;
 }
 
 Ints numbers(const Tensor* tensor) {
@@ -68,9 +74,32 @@ void Translator::find_dilation(const OpItem& spread) {
   folded_.emplace(back->index, conv->index);
 }
 
+void Translator::find_padding(const OpItem& pad) {
+  if (pad.inputs.size() != 2 || pad.inputs[0] < 0 || pad.inputs[1] < 0) return;
+  if (pad.outputs.size() != 1) return;
+  const OpItem* conv = only_reader(pad.outputs[0]);
+  if (conv == nullptr || !is_valid(*conv) || conv->inputs[0] != pad.outputs[0]) return;
+  const TensorItem& from = tensor(pad.inputs[0]);
+  const Ints pads = numbers(constant(pad.inputs[1]));
+  const bool image = pads.size() == 8 && from.rank() == 4 &&
+                     from.quantization == tensor(pad.outputs[0]).quantization;
+  if (!image || folded_.contains(conv->index) || dilations_.contains(conv->index)) return;
+  // Batch and channels stay as they are; height and width grow.
+  if (pads[0] != 0 || pads[1] != 0 || pads[6] != 0 || pads[7] != 0) return;
+  if (std::ranges::any_of(pads, [](std::int64_t each) { return each < 0; })) return;
+  dilations_.emplace(conv->index,
+                     Dilation{.block = {option(*conv, "dilation_h"), option(*conv, "dilation_w")},
+                              .begin = {pads[2], pads[4]},
+                              .end = {pads[3], pads[5]}});
+  folded_.emplace(pad.index, conv->index);
+}
+
 void Translator::find_dilations() {
   for (const OpItem& op : program_.ops) {
     if (op.name == "SPACE_TO_BATCH_ND") find_dilation(op);
+  }
+  for (const OpItem& op : program_.ops) {
+    if (op.name == "PAD") find_padding(op);
   }
 }
 

@@ -86,6 +86,13 @@ void Op::set(ValueId value, Layout layout, Form form, std::size_t output) {
   name_nodes();
 }
 
+bool Op::hand_on() {
+  if (!translator_.is_folded(item_.index)) return false;
+  if (form() != Form::Integers) fail(ErrorKind::Unsupported, "it changes the scale");
+  set(in(0, Layout::First, Form::Integers), Layout::First, Form::Integers);
+  return true;
+}
+
 /// Whether the integers of the result reach no further than the activation lets pass.
 bool Op::is_implied(double min, double max) const {
   const TensorItem& y = out_item();

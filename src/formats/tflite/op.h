@@ -37,6 +37,8 @@ class Op {
   ValueId operand(std::size_t input, Layout layout, std::int64_t rank);
   void set(ValueId value, Layout layout = Layout::Last, Form form = Form::Floats,
            std::size_t output = 0);
+  /// Hands the input on, channels first, where the operator is part of a convolution (`Dilation`).
+  bool hand_on();
   /// A float result behind the activation that the options name.
   void set_activated(ValueId value, Layout layout);
 

@@ -334,8 +334,8 @@ class Reader {
     if (table == nullptr) return {};
     const auto verifier = verifier_of(file_);
     using List = flatbuffers::Vector<std::int32_t>;
-    const auto* list = table->VerifyOffset(verifier, slot) ? table->GetPointer<const List*>(slot)
-                                                           : nullptr;
+    const auto* list =
+        table->VerifyOffset(verifier, slot) ? table->GetPointer<const List*>(slot) : nullptr;
     if (!table->VerifyOffset(verifier, slot) || !verifier.VerifyVector(list)) {
       fail(ErrorKind::BadModel, "its option {} lies outside the file", field.name);
     }

@@ -9,9 +9,9 @@ namespace {
 
 std::vector<const OpRow*> collect() {
   std::vector<const OpRow*> rows;
-  for (const auto family : {layer_rows(), pool_rows(), function_rows(), arithmetic_rows(),
-                            shape_rows(), slice_rows(), join_rows(), reduce_rows(), image_rows(),
-                            index_rows(), norm_rows()}) {
+  for (const auto family :
+       {layer_rows(), pool_rows(), function_rows(), arithmetic_rows(), shape_rows(), slice_rows(),
+        join_rows(), reduce_rows(), image_rows(), index_rows(), norm_rows()}) {
     for (const OpRow& row : family) rows.push_back(&row);
   }
   std::ranges::sort(rows, {}, &OpRow::name);

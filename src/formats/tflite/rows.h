@@ -13,8 +13,8 @@ class Op;
 
 /// One operator.
 struct OpRow {
-  std::string_view name;     ///< "CONV_2D"; of a custom operator its own
-  int options_type = 0;      ///< the number of its table of options in the union of all; 0: none
+  std::string_view name;  ///< "CONV_2D"; of a custom operator its own
+  int options_type = 0;   ///< the number of its table of options in the union of all; 0: none
   /// The table's fields in the order of their slots, each with a type (b byte, t bool, i int,
   /// f float, v vector of int) and what holds where the file leaves it out: "stride:i scale:f=1".
   std::string_view options;

@@ -36,15 +36,16 @@ void resize(Op& op, bool nearest) {
   std::vector<ValueId> inputs{x, kNoValue, kNoValue, kNoValue};
   const bool whole = in[1] > 0 && in[2] > 0 && size[0] % in[1] == 0 && size[1] % in[2] == 0;
   if (whole) {
-    inputs[2] = op.make().floats({1, 1, static_cast<float>(size[0] / in[1]),
-                                  static_cast<float>(size[1] / in[2])});
+    inputs[2] = op.make().floats(
+        {1, 1, static_cast<float>(size[0] / in[1]), static_cast<float>(size[1] / in[2])});
   } else if (in[0] > 0 && in[3] > 0) {
     inputs[3] = op.make().ints({in[0], in[3], size[0], size[1]});
   } else {
     const ValueId outer =
         op.make().node("Slice", {op.make().node("Shape", {x}), op.make().ints({0}),
                                  op.make().ints({2}), op.make().ints({0})});
-    inputs[3] = op.make().node("Concat", {outer, op.make().ints(size)}, {{"axis", std::int64_t{0}}});
+    inputs[3] =
+        op.make().node("Concat", {outer, op.make().ints(size)}, {{"axis", std::int64_t{0}}});
   }
   op.set(op.make().node("Resize", inputs, resize_attributes(op, nearest)), Layout::First, form);
 }
@@ -78,16 +79,8 @@ Blocks blocks_of(Op& op) {
   return result;
 }
 
-/// One that belongs to a dilated convolution hands its input on: the convolution is the whole.
-bool hand_on(Op& op) {
-  if (!op.translator().is_folded(op.item().index)) return false;
-  if (op.form() != Form::Integers) fail(ErrorKind::Unsupported, "it changes the scale");
-  op.set(op.in(0, Layout::First, Form::Integers), Layout::First, Form::Integers);
-  return true;
-}
-
 void read_space_to_batch(Op& op) {
-  if (hand_on(op)) return;
+  if (op.hand_on()) return;
   const Blocks given = blocks_of(op);
   const Shape& in = op.in_item(0).shape;
   if (in[1] < 0 || in[2] < 0 || in[3] < 0) fail(ErrorKind::Unsupported, "its sizes are open");
@@ -96,16 +89,17 @@ void read_space_to_batch(Op& op) {
   const std::int64_t bh = given.block[0], bw = given.block[1];
   GraphMaker& make = op.make();
   ValueId x = op.in(0, Layout::First);
-  x = make.node("Pad", {x, make.ints({0, 0, given.pairs[0], given.pairs[2], 0, 0, given.pairs[1],
-                                      given.pairs[3]}),
-                        make.scalar(0)});
+  x = make.node(
+      "Pad",
+      {x, make.ints({0, 0, given.pairs[0], given.pairs[2], 0, 0, given.pairs[1], given.pairs[3]}),
+       make.scalar(0)});
   x = make.reshape(x, {-1, in[3], h / bh, bh, w / bw, bw});
   x = make.transpose(x, {3, 5, 0, 1, 2, 4});
   op.set(make.reshape(x, {-1, in[3], h / bh, w / bw}), Layout::First);
 }
 
 void read_batch_to_space(Op& op) {
-  if (hand_on(op)) return;
+  if (op.hand_on()) return;
   const Blocks given = blocks_of(op);
   const Shape& in = op.in_item(0).shape;
   if (in[1] < 0 || in[2] < 0 || in[3] < 0) fail(ErrorKind::Unsupported, "its sizes are open");

@@ -33,12 +33,12 @@ void read_gather_nd(Op& op) {
 }
 
 void read_scatter_nd(Op& op) {
-  const ValueId zero = op.make().scalar(0, op.in_item(1).quantized() ? DType::Float32
-                                                                     : op.in_item(1).dtype);
+  const ValueId zero =
+      op.make().scalar(0, op.in_item(1).quantized() ? DType::Float32 : op.in_item(1).dtype);
   const ValueId zeros = op.make().node("Expand", {zero, op.as_int64(2)});
   const ValueId indices = op.make().cast(op.in(0), DType::Int64);
-  op.set(op.make().node("ScatterND", {zeros, indices, op.in(1)},
-                        {{"reduction", std::string("add")}}));
+  op.set(
+      op.make().node("ScatterND", {zeros, indices, op.in(1)}, {{"reduction", std::string("add")}}));
 }
 
 void read_one_hot(Op& op) {

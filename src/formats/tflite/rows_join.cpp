@@ -47,9 +47,8 @@ void read_pack(Op& op) {
 /// What stands for zero: quantised, it is the zero point.
 ValueId zero_of(Op& op, Form form) {
   const TensorItem& x = op.in_item(0);
-  if (form == Form::Floats || !x.quantized()) return op.make().scalar(0, x.quantized()
-                                                                             ? DType::Float32
-                                                                             : x.dtype);
+  if (form == Form::Floats || !x.quantized())
+    return op.make().scalar(0, x.quantized() ? DType::Float32 : x.dtype);
   return op.make().scalar(static_cast<double>(x.quantization.zero_point[0]), x.dtype);
 }
 
@@ -78,7 +77,9 @@ void pad_with(Op& op, std::string_view mode, bool given) {
   op.set(op.make().node("Pad", std::move(inputs), {{"mode", std::string(mode)}}), layout, form);
 }
 
-void read_pad(Op& op) { pad_with(op, "constant", false); }
+void read_pad(Op& op) {
+  if (!op.hand_on()) pad_with(op, "constant", false);
+}
 void read_pad_v2(Op& op) { pad_with(op, "constant", true); }
 
 void read_mirror_pad(Op& op) {

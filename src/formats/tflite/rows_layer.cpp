@@ -77,7 +77,8 @@ void read_depthwise(Op& op) {
   expect_image(op);
   const std::int64_t out = weight_shape(op, 1, 4)[3];
   const std::int64_t in = op.in_item(0).shape[3];
-  const std::int64_t groups = in >= 0 ? in : out / std::max<std::int64_t>(op.number("multiplier"), 1);
+  const std::int64_t groups =
+      in >= 0 ? in : out / std::max<std::int64_t>(op.number("multiplier"), 1);
   if (groups <= 0 || out % groups != 0) {
     fail(ErrorKind::BadModel, "its input has {} channels, its weight {}", in, out);
   }
@@ -164,8 +165,7 @@ ValueId as_rows(Op& op, std::int64_t inputs) {
   if (x.rank() == 2) return op.in(0);
   // Integers are reshaped, so that the product finds them right before it.
   const bool any = is_same_in_memory(x.shape);
-  const Layout layout =
-      any ? op.translator().layout_of(op.item().inputs[0]) : Layout::Last;
+  const Layout layout = any ? op.translator().layout_of(op.item().inputs[0]) : Layout::Last;
   const ValueId rows = op.make().reshape(op.in(0, layout, Form::Integers), {-1, inputs});
   return x.quantized() ? op.translator().dequantize(rows, x, 0) : rows;
 }

@@ -31,8 +31,7 @@ void read_l2_normalization(Op& op) {
   constexpr double kLeast = 1e-6;
   const Layout layout = op.layout();
   const ValueId x = op.in(0, layout);
-  const ValueId length =
-      op.make().reduce("ReduceL2", x, {channel_axis(layout, op.rank())}, true);
+  const ValueId length = op.make().reduce("ReduceL2", x, {channel_axis(layout, op.rank())}, true);
   const ValueId divisor = op.make().node("Max", {length, op.make().scalar(kLeast)});
   op.set_activated(op.make().node("Div", {x, divisor}), layout);
 }
@@ -42,12 +41,13 @@ void read_lrn(Op& op) {
   expect_image(op);
   const std::int64_t size = 2 * op.number("radius") + 1;
   const ValueId x = op.in(0, Layout::First);
-  op.set(op.make().node("LRN", {x},
-                        {{"size", size},
-                         {"bias", static_cast<float>(op.real("bias"))},
-                         {"alpha", static_cast<float>(op.real("alpha") * static_cast<double>(size))},
-                         {"beta", static_cast<float>(op.real("beta"))}}),
-         Layout::First);
+  op.set(
+      op.make().node("LRN", {x},
+                     {{"size", size},
+                      {"bias", static_cast<float>(op.real("bias"))},
+                      {"alpha", static_cast<float>(op.real("alpha") * static_cast<double>(size))},
+                      {"beta", static_cast<float>(op.real("beta"))}}),
+      Layout::First);
 }
 
 constexpr auto kRows = std::to_array<OpRow>({

@@ -10,8 +10,8 @@ namespace {
 
 NodeAttributes pool_attributes(Op& op) {
   expect_image(op);
-  return window_attributes(op, {.kernel = {op.number("filter_h"), op.number("filter_w")},
-                                .strides = strides_of(op)});
+  return window_attributes(
+      op, {.kernel = {op.number("filter_h"), op.number("filter_w")}, .strides = strides_of(op)});
 }
 
 void read_average(Op& op) {
@@ -23,8 +23,7 @@ void read_max(Op& op) {
   // The greatest of integers is the integer of the greatest.
   const bool plain = op.number("fused") == 0 && op.form() == Form::Integers;
   const Form form = plain ? Form::Integers : Form::Floats;
-  const ValueId y =
-      op.make().node("MaxPool", {op.in(0, Layout::First, form)}, pool_attributes(op));
+  const ValueId y = op.make().node("MaxPool", {op.in(0, Layout::First, form)}, pool_attributes(op));
   if (plain) return op.set(y, Layout::First, form);
   op.set_activated(y, Layout::First);
 }

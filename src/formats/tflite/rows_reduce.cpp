@@ -68,8 +68,8 @@ void read_arg(Op& op) {
   const Layout held = op.translator().layout_of(op.item().inputs[0]);
   const Layout from = rank >= 3 && axis == rank - 1 ? held : Layout::Last;
   const std::int64_t along = from == Layout::First ? first_axis(axis, rank) : axis;
-  const ValueId index = op.make().node(kOpType, {op.in(0, from)},
-                                       {{"axis", along}, {"keepdims", std::int64_t{0}}});
+  const ValueId index =
+      op.make().node(kOpType, {op.in(0, from)}, {{"axis", along}, {"keepdims", std::int64_t{0}}});
   const DType dtype = op.out_item().dtype;
   op.set(dtype == DType::Int64 ? index : op.make().cast(index, dtype));
 }
@@ -88,11 +88,11 @@ void read_logical(Op& op) {
 }
 
 void read_cumsum(Op& op) {
-  const ValueId axis = op.make().scalar(
-      static_cast<double>(op.axis(op.need_int(1), op.rank())), DType::Int64);
-  op.set(op.make().node(
-      "CumSum", {op.in(0), axis},
-      {{"exclusive", op.number("exclusive")}, {"reverse", op.number("reverse")}}));
+  const ValueId axis =
+      op.make().scalar(static_cast<double>(op.axis(op.need_int(1), op.rank())), DType::Int64);
+  op.set(
+      op.make().node("CumSum", {op.in(0), axis},
+                     {{"exclusive", op.number("exclusive")}, {"reverse", op.number("reverse")}}));
 }
 
 constexpr std::string_view kOptions = "keep:t";

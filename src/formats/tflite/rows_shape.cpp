@@ -170,9 +170,7 @@ void read_fill(Op& op) {
   op.set(op.make().node("Expand", {value, op.as_int64(0)}), Layout::Last, form);
 }
 
-void read_range(Op& op) {
-  op.set(op.make().node("Range", {op.in(0), op.in(1), op.in(2)}));
-}
+void read_range(Op& op) { op.set(op.make().node("Range", {op.in(0), op.in(1), op.in(2)})); }
 
 constexpr auto kRows = std::to_array<OpRow>({
     {"RESHAPE", 17, "shape:v", read_reshape},

@@ -65,8 +65,7 @@ struct Strided {
 };
 
 Strided strided(Op& op, const Ints& begin, const Ints& end, const Ints& step) {
-  if (begin.size() != end.size() || begin.size() != step.size() ||
-      std::ssize(begin) > op.rank()) {
+  if (begin.size() != end.size() || begin.size() != step.size() || std::ssize(begin) > op.rank()) {
     fail(ErrorKind::BadModel, "it has {} begins, {} ends and {} steps for {} dimensions",
          begin.size(), end.size(), step.size(), op.rank());
   }
@@ -94,7 +93,8 @@ Strided strided(Op& op, const Ints& begin, const Ints& end, const Ints& step) {
 
 void read_strided_slice(Op& op) {
   if (op.number("ellipsis_mask") != 0 || op.number("new_axis_mask") != 0) {
-    fail(ErrorKind::Unsupported, "it adds dimensions or leaves out their number, which is not read");
+    fail(ErrorKind::Unsupported,
+         "it adds dimensions or leaves out their number, which is not read");
   }
   if (op.number("offset") != 0) {
     fail(ErrorKind::Unsupported, "its ends count from its begins, which is not read");

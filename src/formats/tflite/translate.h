@@ -18,7 +18,8 @@ enum class Layout { Last, First };
 /// Quantised tensors are integers; DequantizeLinear makes them floats. Others are the same in both.
 enum class Form { Integers, Floats };
 
-/// A dilated convolution that is written as SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND.
+/// A convolution that is written as PAD and convolution, or, where it is dilated, as
+/// SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND.
 struct Dilation {
   Ints block;
   Ints begin, end;  ///< pads of the whole
@@ -66,14 +67,12 @@ class Translator {
   struct Held {
     std::map<std::pair<Layout, Form>, ValueId> values;
   };
-  struct Pair {
-    int conv, batch_to_space;
-  };
 
   void add_inputs();
   void add_outputs();
   void find_dilations();
   void find_dilation(const OpItem& space_to_batch);
+  void find_padding(const OpItem& pad);
   const OpItem* only_reader(int tensor) const;
   ValueId integers(int tensor, Layout layout);
   ValueId in_other_layout(int tensor, ValueId value, Layout from);

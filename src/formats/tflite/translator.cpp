@@ -127,8 +127,8 @@ Tensor scales(const Quantization& given) {
 
 Tensor zero_points(const Quantization& given, DType dtype) {
   const Shape shape = given.scale.size() == 1 ? Shape{} : Shape{std::ssize(given.scale)};
-  return convert(
-      Tensor::of<std::int64_t>(shape, std::span<const std::int64_t>(given.zero_point)), dtype);
+  return convert(Tensor::of<std::int64_t>(shape, std::span<const std::int64_t>(given.zero_point)),
+                 dtype);
 }
 
 }  // namespace
@@ -138,22 +138,47 @@ ValueId Translator::dequantize(ValueId value, const TensorItem& item, std::int64
   NodeAttributes attributes;
   if (item.quantization.scale.size() > 1) attributes.emplace_back("axis", axis);
   const Quantization& given = item.quantization;
-  return make_.node("DequantizeLinear",
-                    {value, make_.constant(scales(given)),
-                     make_.constant(zero_points(given, item.dtype))},
-                    attributes);
+  return make_.node(
+      "DequantizeLinear",
+      {value, make_.constant(scales(given)), make_.constant(zero_points(given, item.dtype))},
+      attributes);
 }
+
+namespace {
+
+/// Unsigned weights with one zero point as signed ones without, where all of them fit: the same
+/// numbers, which integer kernels want so.
+void make_signed(TensorItem& item, Tensor& data) {
+  if (item.dtype != DType::UInt8 || item.quantization.scale.size() != 1) return;
+  const std::int64_t zero = item.quantization.zero_point[0];
+  Tensor result = Tensor::zeros(DType::Int8, data.shape());
+  const auto from = data.data<std::uint8_t>();
+  const auto to = result.mutable_data<std::int8_t>();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const std::int64_t each = from[i] - zero;
+    if (each < -128 || each > 127) return;
+    to[i] = static_cast<std::int8_t>(each);
+  }
+  data = std::move(result);
+  item.dtype = DType::Int8;
+  item.quantization.zero_point[0] = 0;
+}
+
+}  // namespace
 
 ValueId Translator::arranged_constant(int index, const Ints& perm) {
   const auto found = arranged_.find({index, perm});
   if (found != arranged_.end()) return found->second;
-  const TensorItem& item = tensor(index);
+  TensorItem item = tensor(index);
   const Tensor* data = constant(index);
   if (data == nullptr || std::ssize(perm) != data->rank()) {
-    fail(ErrorKind::Unsupported, "the tensor '{}' is no constant of {} dimensions, which it must be",
-         item.name, perm.size());
+    fail(ErrorKind::Unsupported,
+         "the tensor '{}' is no constant of {} dimensions, which it must be", item.name,
+         perm.size());
   }
-  ValueId made = make_.graph().add_constant(item.name, permuted(*data, perm));
+  Tensor weight = permuted(*data, perm);
+  if (item.quantized()) make_signed(item, weight);
+  ValueId made = make_.graph().add_constant(item.name, std::move(weight));
   if (item.quantized()) {
     const auto axis = std::ranges::find(perm, item.quantization.axis) - perm.begin();
     made = dequantize(made, item, axis);
@@ -174,9 +199,9 @@ void Translator::set(int index, ValueId value, Layout layout, Form form) {
       fail(ErrorKind::Unsupported, "the result '{}' has a scale for each channel", item.name);
     }
     make_.name_after("QUANTIZE", item.name);
-    value = make_.node("QuantizeLinear", {value, make_.constant(scales(item.quantization)),
-                                          make_.constant(zero_points(item.quantization,
-                                                                     item.dtype))});
+    value =
+        make_.node("QuantizeLinear", {value, make_.constant(scales(item.quantization)),
+                                      make_.constant(zero_points(item.quantization, item.dtype))});
   }
   values.emplace(std::pair{layout, Form::Integers}, value);
 }
