@@ -80,6 +80,14 @@ ValueId GraphMaker::reduce(std::string_view op_type, ValueId value, const Ints& 
   return node(op_type, {value}, attributes);
 }
 
+ValueId GraphMaker::slice(ValueId value, std::int64_t axis, std::int64_t start, std::int64_t end) {
+  return node("Slice", {value, ints({start}), ints({end}), ints({axis})});
+}
+
+ValueId GraphMaker::size_of(ValueId value, std::int64_t axis) {
+  return node("Gather", {node("Shape", {value}), ints({axis})}, {{"axis", std::int64_t{0}}});
+}
+
 ValueId GraphMaker::clip(ValueId value, double min, double max) {
   return node("Clip", {value, scalar(min), scalar(max)});
 }

@@ -41,6 +41,9 @@ class GraphMaker {
   ValueId unsqueeze(ValueId value, const Ints& axes);
   /// Up to operator version 17, where the axes of all but ReduceSum are an attribute.
   ValueId reduce(std::string_view op_type, ValueId value, const Ints& axes, bool keep);
+  ValueId slice(ValueId value, std::int64_t axis, std::int64_t start, std::int64_t end);
+  /// One size of a value, as a vector of one.
+  ValueId size_of(ValueId value, std::int64_t axis);
   ValueId clip(ValueId value, double min, double max);
   /// Gives a value of this name to what `value` is; what had the name before gets another.
   void rename(ValueId value, const std::string& name);

@@ -3,6 +3,7 @@
 #include "formats/registry.h"
 #include "formats/tflite/file.h"
 #include "formats/tflite/program.h"
+#include "formats/tflite/rows.h"
 
 namespace quench {
 namespace {
@@ -11,6 +12,15 @@ bool sniff(std::span<const std::byte> file) { return tflite::is_tflite(file); }
 
 Model read(const ModelFiles& /*files*/, const std::shared_ptr<const MappedFile>& file) {
   return tflite::read_bytes(file->bytes(), file);
+}
+
+/// Custom operators are marked: their names are not TFLite's own.
+std::vector<std::string> operators() {
+  std::vector<std::string> names;
+  for (const tflite::OpRow* row : tflite::all_rows()) {
+    names.push_back(std::string(row->name) + (row->custom ? " (custom)" : ""));
+  }
+  return names;
 }
 
 }  // namespace
@@ -23,7 +33,8 @@ FormatInfo tflite_format() {
           .read = read,
           .data_files = nullptr,
           .own_data_file = nullptr,
-          .stage = nullptr};
+          .stage = nullptr,
+          .operators = operators};
 }
 
 }  // namespace quench

@@ -52,6 +52,7 @@ struct OpItem {
   std::vector<Option> options;
   std::span<const std::byte> custom_options;
   int index = 0;
+  int version = 1;  ///< of the operator, where it is written
 };
 
 struct Program {
@@ -65,6 +66,8 @@ struct Program {
 /// A file's program; `owner` keeps its bytes, which constants point into. Every operator that has
 /// no row is named in one Error(Unsupported), before anything else is looked at.
 Program read_program(std::span<const std::byte> file, std::shared_ptr<const void> owner);
+/// The file of a program.
+std::string write_program(const Program& program);
 /// Whether the bytes have TFLite's identifier. Never throws.
 bool is_tflite(std::span<const std::byte> file) noexcept;
 
