@@ -14,6 +14,11 @@ Model read(const ModelFiles& /*files*/, const std::shared_ptr<const MappedFile>&
   return tflite::read_bytes(file->bytes(), file);
 }
 
+std::unique_ptr<Staged> stage(const Model& model, const ModelFiles& files,
+                              const SaveOptions& /*options*/) {
+  return tflite::stage_file(model, files.model);
+}
+
 /// Custom operators are marked: their names are not TFLite's own.
 std::vector<std::string> operators() {
   std::vector<std::string> names;
@@ -33,7 +38,8 @@ FormatInfo tflite_format() {
           .read = read,
           .data_files = nullptr,
           .own_data_file = nullptr,
-          .stage = nullptr,
+          .stage = stage,
+          .target = "tflite",
           .operators = operators};
 }
 
