@@ -27,11 +27,13 @@ struct ConvertFlags {
 
 /// Reads and writes; what there is to report is the size.
 QuantizeReport copy_model(const std::string& from, const std::string& to,
-                          const QuantizeOptions& options, Outputs& outputs) {
+                          const QuantizeOptions& options, const ConverterFlags& flags,
+                          Outputs& outputs) {
   reads_model(outputs, from, "the model");
   writes_model(outputs, to, "the result");
   Model model = load(from);
   set_input_shapes(model, options.input_shapes);
+  edit_model(model, flags);
   QuantizeReport report;
   report.bytes_before = inspect(from).bytes_on_disk;
   report.bytes_after = static_cast<std::int64_t>(save(model, to, {}, outputs));
@@ -74,7 +76,7 @@ int run_plain(const ConvertFlags& flags) {
                 fmt::format("--{} is a flag of converter_lite, which takes --modelFile", name));
   }
   Outputs outputs;
-  const QuantizeReport report = copy_model(flags.model, flags.out, {}, outputs);
+  const QuantizeReport report = copy_model(flags.model, flags.out, {}, {}, outputs);
   outputs.commit();
   if (flags.common.json) {
     print_json({{"model", flags.model},
@@ -99,7 +101,7 @@ int run_convert(const ConvertFlags& flags) {
   expect_required(flags);
   const QuantizeOptions options = converter_options(flags.given);
   const std::string out = converter_output(flags.given, options);
-  const std::string& model = flags.given.at("modelFile");
+  const std::string model = converter_model(flags.given);
   ProgressBar bar;
   Context context = make_context(flags.common, bar);
   if (context.log) {
@@ -111,7 +113,7 @@ int run_convert(const ConvertFlags& flags) {
   Outputs outputs;
   outputs.reads(flags.given.at("configFile"), "the settings");
   try {
-    report = options.type == QuantType::None ? copy_model(model, out, options, outputs)
+    report = options.type == QuantType::None ? copy_model(model, out, options, flags.given, outputs)
                                              : quantize(model, out, options, context, outputs);
     outputs.commit();
   } catch (const Error& error) {

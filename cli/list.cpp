@@ -26,6 +26,7 @@ namespace {
 struct ListOptions {
   std::string kind;
   std::string tool;
+  std::string format;
   bool markdown = false;
   CommonFlags common;
 };
@@ -33,6 +34,13 @@ struct ListOptions {
 Listing list_operators() {
   Listing listing{{"operator"}, {}};
   for (const std::string& name : supported_operators()) listing.rows.push_back({name});
+  return listing;
+}
+
+/// What a format calls those that are read from it.
+Listing list_operators_of(const std::string& format) {
+  Listing listing{{"operator"}, {}};
+  for (const std::string& name : format_operators(format)) listing.rows.push_back({name});
   return listing;
 }
 
@@ -114,6 +122,13 @@ constexpr std::array<Kind, 9> kKinds = {{{"operators", list_operators},
                                          {"dtypes", list_dtypes},
                                          {"options", list_options}}};
 
+/// Long lists of single names are a paragraph in documents.
+std::string in_one_line(const Listing& listing) {
+  std::string text;
+  for (const auto& row : listing.rows) text += (text.empty() ? "" : ", ") + row.front();
+  return text + "\n";
+}
+
 Listing make_listing(const std::string& kind) {
   const auto* const found =
       std::ranges::find_if(kKinds, [&](const Kind& each) { return each.name == kind; });
@@ -137,10 +152,14 @@ int run(const ListOptions& options) {
   if (!options.tool.empty() && options.kind != "options") {
     throw Error(ErrorKind::Usage, "--of is for quench list options");
   }
-  const Listing listing =
-      options.tool.empty() ? make_listing(options.kind) : list_options_of(options.tool);
+  if (!options.format.empty() && options.kind != "operators") {
+    throw Error(ErrorKind::Usage, "--format is for quench list operators");
+  }
+  const Listing listing = !options.format.empty() ? list_operators_of(options.format)
+                          : options.tool.empty()  ? make_listing(options.kind)
+                                                  : list_options_of(options.tool);
   if (options.markdown) {
-    print(markdown(listing));
+    print(options.format.empty() ? markdown(listing) : in_one_line(listing));
     return kOk;
   }
   if (options.common.json) {
@@ -176,6 +195,8 @@ Command setup_list(CLI::App& root) {
   app->add_option("--of", options->tool, "Options: what another tool calls them")
       ->check(CLI::IsMember({"converter_lite", "paddleslim"}))
       ->type_name("TOOL");
+  app->add_option("--format", options->format, "Operators: those that are read from a format")
+      ->type_name("FORMAT");
   app->add_flag("--markdown", options->markdown, "Print tables for documents");
   add_common_flags(*app, options->common, Work::Reads);
   return {app, [options] { return run(*options); }};

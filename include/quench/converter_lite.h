@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "quench/model.h"
 #include "quench/option_table.h"
 
 namespace quench {
@@ -50,6 +51,12 @@ using ConverterFlags = std::map<std::string, std::string>;
 /// The options that a command line and its INI file ask for. Throws Error(Usage) for what
 /// converter_lite would refuse too, Error(Unsupported) for what is not done here.
 QuantizeOptions converter_options(const ConverterFlags& flags);
+/// The model that the command line names, as `load` takes it: with --weightFile for Caffe. Throws
+/// Error(Usage) where the file is not of the format that --fmk says.
+std::string converter_model(const ConverterFlags& flags);
+/// What the command line asks of a model that is written without quantisation: --inputDataFormat,
+/// --fp16.
+void edit_model(Model& model, const ConverterFlags& flags);
 /// The file that the command line names: converter_lite adds its suffix to whatever it is given,
 /// and so is .onnx added, or .qnch for mixed bits, which are few only in a packed file.
 std::string converter_output(const ConverterFlags& flags, const QuantizeOptions& options);

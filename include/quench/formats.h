@@ -19,6 +19,12 @@ struct FormatName {
 };
 std::vector<FormatName> model_formats();
 
+/// What a format calls the operators (or layers) that are read from it; a name that no format has
+/// is an Error(Usage).
+std::vector<std::string> format_operators(std::string_view format);
+/// The name of the format of the model at a path, or "".
+std::string_view model_format(const std::string& path);
+
 /// What `load` and every job take as the path of a model that is named by its folder and, where the
 /// folder holds several or they have no common names, the files in it; empty names are left out.
 std::string model_path(const std::string& model_dir, const std::string& model_filename,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/nearest.h"
 #include "quench/files.h"
 #include "quench/formats.h"
 
@@ -88,6 +89,22 @@ std::vector<FormatName> model_formats() {
     names.push_back({each.name, each.extension, each.summary});
   }
   return names;
+}
+
+std::vector<std::string> format_operators(std::string_view format) {
+  std::vector<std::string> names;
+  for (const FormatInfo& each : all_formats()) {
+    if (each.operators == nullptr) continue;
+    if (each.name == format) return each.operators();
+    names.emplace_back(each.name);
+  }
+  fail(ErrorKind::Usage, "operators are listed for {}; got '{}'{}", fmt::join(names, ", "), format,
+       did_you_mean(format, names));
+}
+
+std::string_view model_format(const std::string& path) {
+  const FormatInfo* format = format_of(path);
+  return format == nullptr ? "" : format->name;
 }
 
 Model load(const std::string& path) {

@@ -42,6 +42,8 @@ struct FormatInfo {
   /// The target whose runtime reads it, and for which models are quantised that are written in it;
   /// "": none in particular.
   std::string_view target = {};
+  /// What it calls the operators that are read from it.
+  std::vector<std::string> (*operators)() = nullptr;
 };
 
 #define QUENCH_FORMAT(name) FormatInfo name##_format();

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "compat/converter_lite/model_edits.h"
 #include "quench/converter_lite.h"
 #include "quench/formats.h"
 
@@ -39,13 +40,35 @@ void check_flag(const ConverterFlag& flag, const std::string& word) {
        did_you_mean(word, all));
 }
 
+bool is_channels_last(const ConverterFlags& flags) { return value_of(flags, "fmk") == "TFLITE"; }
+
+/// Whether --inputDataFormat asks for another layout than the model's own.
+bool moves_channels(const ConverterFlags& flags) {
+  const std::string& wanted = value_of(flags, "inputDataFormat");
+  return wanted == (is_channels_last(flags) ? "NCHW" : "NHWC");
+}
+
+/// What changes the model itself is done where it is only read and written.
+void check_edits(const ConverterFlags& flags) {
+  if (value_of(flags, "configFile").empty()) return;
+  const bool half = value_of(flags, "fp16") == "on";
+  // NCHW says, for models with channels first and last alike, how BIN files are laid out.
+  const bool moved = value_of(flags, "inputDataFormat") == "NHWC" && moves_channels(flags);
+  if (!half && !moved) return;
+  fail(ErrorKind::Unsupported,
+       "--{} is not supported together with --configFile: convert the model with it first, and "
+       "quantise the result",
+       half ? "fp16=on" : "inputDataFormat=NHWC");
+}
+
 void check_flags(const ConverterFlags& flags) {
   for (const ConverterFlag& flag : converter_flags()) {
     check_flag(flag, value_of(flags, std::string(flag.name)));
   }
-  if (!value_of(flags, "weightFile").empty()) {
+  if (!value_of(flags, "weightFile").empty() && value_of(flags, "fmk") != "CAFFE") {
     fail(ErrorKind::Usage, "--weightFile is for --fmk=CAFFE only");
   }
+  check_edits(flags);
   const std::string& out = value_of(flags, "outputFile");
   if (out.ends_with('/') || out.ends_with('\\')) {
     fail(ErrorKind::Usage, "--outputFile takes a file, not a folder; got '{}'", out);
@@ -113,17 +136,17 @@ std::vector<ConverterFlag> word_flags() {
   return {
       {"fmk",
        "WORD",
-       "Format of the model: ONNX",
-       {"ONNX"},
-       {"TF", "TFLITE", "CAFFE", "MINDIR", "PYTORCH", "MSLITE", "OM"},
-       "only ONNX models are read",
+       "Format of the model: ONNX, TFLITE, CAFFE or PADDLE",
+       {"ONNX", "TFLITE", "CAFFE", "PADDLE"},
+       {"TF", "MINDIR", "PYTORCH", "MSLITE", "OM"},
+       "export the model to ONNX (torch.onnx.export, tf2onnx, mindspore.export)",
        true},
       {"inputDataFormat",
        "WORD",
        "Layout of 4-D inputs and of their BIN files",
-       {"NCHW"},
-       layouts,
-       "inputs keep their layout; BIN files are read as NHWC where the flag is left out"},
+       {"NCHW", "NHWC"},
+       {},
+       ""},
       {"outputDataFormat",
        "WORD",
        "Layout of 4-D outputs",
@@ -132,12 +155,7 @@ std::vector<ConverterFlag> word_flags() {
        "outputs keep their layout"},
       {"inputDataType", "WORD", "Type of the inputs", floats, types, "inputs keep their type"},
       {"outputDataType", "WORD", "Type of the outputs", floats, types, "outputs keep their type"},
-      {"fp16",
-       "WORD",
-       "Store constants as fp16",
-       {"off"},
-       {"on"},
-       "constants are not stored as fp16"},
+      {"fp16", "WORD", "Store constants as fp16", {"off", "on"}, {}, ""},
       {"device", "WORD", "Where it will run", {"GPU", "Ascend", "Ascend310", "Ascend310P"}, {}, ""},
       {"saveType",
        "WORD",
@@ -174,7 +192,7 @@ const std::vector<ConverterFlag>& converter_flags() {
         {.name = "optimize",
          .value = "WORD",
          .help = "none, general, gpu_oriented or ascend_oriented[:chip]"},
-        {.name = "weightFile", .value = "TEXT", .help = "Not for ONNX models"},
+        {.name = "weightFile", .value = "FILE", .help = "CAFFE: the .caffemodel of a .prototxt"},
         {.name = "encryptKey",
          .value = "TEXT",
          .help = "Not for ONNX models",
@@ -202,9 +220,36 @@ QuantizeOptions converter_options(const ConverterFlags& flags) {
   const std::string target = target_of(flags);
   if (!target.empty()) base.config.target = target;
   base.input_shapes = parse_input_shapes(value_of(flags, "inputShape"));
-  if (value_of(flags, "inputDataFormat") == "NCHW") base.data.bin_layout = BinLayout::Input;
+  // Raw files lie as the model's format has it, which is the input's own layout for TFLite and
+  // Caffe; for others converter_lite's rule holds, NHWC.
+  const std::string& fmk = value_of(flags, "fmk");
+  const bool own = fmk == "TFLITE" || fmk == "CAFFE";
+  if (own || value_of(flags, "inputDataFormat") == "NCHW") {
+    base.data.bin_layout = BinLayout::Input;
+  }
   const std::string& config = value_of(flags, "configFile");
   return config.empty() ? base : read_config(config, base);
+}
+
+std::string converter_model(const ConverterFlags& flags) {
+  const std::string& model = value_of(flags, "modelFile");
+  const std::string& weights = value_of(flags, "weightFile");
+  const std::string path =
+      weights.empty() ? model : model + "," + std::filesystem::absolute(weights).string();
+  static const std::map<std::string, Names, std::less<>> formats = {{"ONNX", {"onnx", "packed"}},
+                                                                    {"TFLITE", {"tflite"}},
+                                                                    {"CAFFE", {"caffe"}},
+                                                                    {"PADDLE", {"paddle", "pir"}}};
+  const auto wanted = formats.find(value_of(flags, "fmk"));
+  const std::string_view found = model_format(path);
+  if (wanted == formats.end() || found.empty() || has(wanted->second, found)) return path;
+  fail(ErrorKind::Usage, "--fmk={}, but '{}' is a model of the format {}", wanted->first, model,
+       found);
+}
+
+void edit_model(Model& model, const ConverterFlags& flags) {
+  if (moves_channels(flags)) move_input_channels(model, !is_channels_last(flags));
+  if (value_of(flags, "fp16") == "on") store_half(model);
 }
 
 std::string converter_output(const ConverterFlags& flags, const QuantizeOptions& options) {
@@ -213,8 +258,7 @@ std::string converter_output(const ConverterFlags& flags, const QuantizeOptions&
     if (out.ends_with(format.extension)) return out;
   }
   // "v1.5" is no suffix; those of other formats are refused: ONNX is written.
-  static const Names others = {".ms", ".mindir", ".om",       ".tflite",    ".pb",
-                               ".pt", ".ort",    ".prototxt", ".caffemodel"};
+  static const Names others = {".ms", ".mindir", ".om", ".pb", ".pt", ".ort", ".caffemodel"};
   const std::string extension = std::filesystem::path(out).extension().string();
   if (has(others, extension)) {
     fail(ErrorKind::Usage,

@@ -10,6 +10,7 @@
 #include "formats/onnx/pair.h"
 #include "formats/onnx/wire.h"
 #include "formats/registry.h"
+#include "ops/ops.h"
 
 namespace quench {
 namespace {
@@ -58,6 +59,15 @@ std::vector<std::string> models_in(const std::string& folder) {
   return found;
 }
 
+std::vector<std::string> operators() {
+  std::vector<std::string> names;
+  for (const ops::OpInfo& op : ops::all_ops()) {
+    if (op.domain.empty()) names.emplace_back(op.name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 }  // namespace
 
 FormatInfo onnx_format() {
@@ -69,7 +79,8 @@ FormatInfo onnx_format() {
           .data_files = data_files,
           .own_data_file = own_data_file,
           .stage = stage,
-          .models_in = models_in};
+          .models_in = models_in,
+          .operators = operators};
 }
 
 }  // namespace quench

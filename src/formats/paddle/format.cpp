@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "formats/paddle/file.h"
+#include "formats/paddle/rows.h"
 #include "formats/paddle/write/file.h"
 #include "formats/registry.h"
 
@@ -57,6 +58,13 @@ std::string own_data_file(const ModelFiles& files) {
   return fs::exists(params, error) ? params : "";
 }
 
+std::vector<std::string> operators() {
+  std::vector<std::string> names;
+  for (const paddle::OpRow* row : paddle::all_rows()) names.emplace_back(row->name);
+  std::ranges::sort(names);
+  return names;
+}
+
 }  // namespace
 
 FormatInfo paddle_format() {
@@ -73,7 +81,8 @@ FormatInfo paddle_format() {
           .other_name = "__model__",
           .own_params = true,
           .fake_quantize = true,
-          .target = "paddle"};
+          .target = "paddle",
+          .operators = operators};
 }
 
 FormatInfo pir_format() {

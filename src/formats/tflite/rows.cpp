@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of TFLite's operators, put together from its families.
+#include "formats/tflite/rows.h"
+
+#include <algorithm>
+
+namespace quench::tflite {
+namespace {
+
+std::vector<const OpRow*> collect() {
+  std::vector<const OpRow*> rows;
+  for (const auto family :
+       {layer_rows(), pool_rows(), function_rows(), arithmetic_rows(), shape_rows(), slice_rows(),
+        join_rows(), reduce_rows(), image_rows(), index_rows(), norm_rows()}) {
+    for (const OpRow& row : family) rows.push_back(&row);
+  }
+  std::ranges::sort(rows, {}, &OpRow::name);
+  return rows;
+}
+
+}  // namespace
+
+std::vector<OptionField> fields_of(const OpRow& row) {
+  std::vector<OptionField> fields;
+  std::string_view rest = row.options;
+  while (!rest.empty()) {
+    const std::string_view token = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(token.size() + 1, rest.size()));
+    const std::size_t colon = token.find(':');
+    OptionField field{.name = token.substr(0, colon), .type = token[colon + 1], .otherwise = {}};
+    if (token.size() > colon + 3) field.otherwise = token.substr(colon + 3);
+    fields.push_back(field);
+  }
+  return fields;
+}
+
+std::span<const OpRow* const> all_rows() {
+  static const std::vector<const OpRow*> rows = collect();
+  return rows;
+}
+
+const OpRow* find_row(std::string_view name) {
+  const auto rows = all_rows();
+  const auto found = std::ranges::lower_bound(rows, name, {}, &OpRow::name);
+  return found == rows.end() || (*found)->name != name ? nullptr : *found;
+}
+
+}  // namespace quench::tflite
