@@ -23,19 +23,29 @@ std::vector<std::string> isa_names() {
 
 }  // namespace
 
+bool& shows_all_flags() {
+  static bool all = false;
+  return all;
+}
+
+CLI::Option* for_experts(CLI::Option* option) {
+  return shows_all_flags() ? option : option->group("");
+}
+
 void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
   app.add_flag("--json", flags.json, "Print one JSON object on stdout");
-  app.add_flag("--quiet", flags.quiet, "No progress and no warnings");
+  app.add_flag("-q,--quiet", flags.quiet, "No progress and no warnings");
   if (work == Work::Reads) return;
-  app.add_flag("--verbose", flags.verbose, "Log what is done on stderr");
+  app.add_flag("-v,--verbose", flags.verbose, "Log what is done on stderr");
   app.add_option("--threads", flags.threads, "Threads; 0 means one for each core")
       ->check(CLI::Range(0, 1024))
       ->type_name("N");
-  app.add_option("--max-isa", flags.max_isa,
-                 "Use no better instruction set of this machine than this, to see what it gains")
+  for_experts(app.add_option(
+                  "--max-isa", flags.max_isa,
+                  "Use no better instruction set of this machine than this, to see what it gains"))
       ->check(CLI::IsMember(isa_names()))
       ->type_name("NAME");
-  app.add_option("--seed", flags.seed, "Seed of everything random")->type_name("N");
+  for_experts(app.add_option("--seed", flags.seed, "Seed of everything random"))->type_name("N");
 }
 
 CLI::Option* add_model(CLI::App& app, std::string& path) {
@@ -45,9 +55,11 @@ CLI::Option* add_model(CLI::App& app, std::string& path) {
     std::string model, params;
   };
   const auto names = std::make_shared<Names>();
-  app.add_option("--model-filename", names->model, "The program in MODEL, which is a folder")
+  for_experts(app.add_option("--model-filename", names->model,
+                             "The program in MODEL, which is a folder"))
       ->type_name("NAME");
-  app.add_option("--params-filename", names->params, "The file of parameters beside the program")
+  for_experts(app.add_option("--params-filename", names->params,
+                             "The file of parameters beside the program"))
       ->type_name("NAME");
   app.parse_complete_callback(
       [&path, names] { path = model_path(path, names->model, names->params); });
@@ -55,19 +67,23 @@ CLI::Option* add_model(CLI::App& app, std::string& path) {
 }
 
 void add_dequant_flag(CLI::App& app, Dequantize& value) {
-  app.add_option_function<std::string>(
-         "--dequant",
-         [&value](const std::string& word) {
-           value = word == "on-the-fly" ? Dequantize::OnTheFly : Dequantize::AtLoad;
-         },
-         "When quantised weights become floats: at-load, or on-the-fly, which saves memory")
+  for_experts(app.add_option_function<std::string>(
+                  "--dequant",
+                  [&value](const std::string& word) {
+                    value = word == "on-the-fly" ? Dequantize::OnTheFly : Dequantize::AtLoad;
+                  },
+                  "When quantised weights become floats: at-load, or on-the-fly, which saves "
+                  "memory"))
       ->check(CLI::IsMember({"at-load", "on-the-fly"}))
       ->type_name("WHEN");
 }
 
 CLI::App* add_verb(CLI::App& root, const char* name, const char* summary, const char* example) {
   CLI::App* app = root.add_subcommand(name, summary);
-  app->footer(std::string("Example:\n  ") + example);
+  const bool less = !shows_all_flags();
+  app->set_help_all_flag("--help-all", less ? "Every option, also those for experts" : "");
+  app->footer(std::string(less ? "--help-all lists more options.\n\n" : "") + "Example:\n  " +
+              example);
   return app;
 }
 

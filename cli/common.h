@@ -23,6 +23,12 @@ struct CommonFlags {
   std::uint64_t seed = 0;
 };
 
+/// Whether the help shows every flag, and not only those that most people need. Set before the
+/// commands are set up.
+bool& shows_all_flags();
+/// A flag that only --help-all shows.
+CLI::Option* for_experts(CLI::Option* option);
+
 /// Which of the common flags make sense for a verb.
 enum class Work { Reads, Runs };
 

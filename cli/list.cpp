@@ -16,6 +16,7 @@
 #include "quench/formats.h"
 #include "quench/metrics.h"
 #include "quench/quant_config.h"
+#include "quench/presets.h"
 #include "quench/quanters.h"
 #include "quench/quantize.h"
 #include "quench/statistics.h"
@@ -100,16 +101,25 @@ Listing list_quanters() {
   return listing;
 }
 
+Listing list_presets() {
+  Listing listing{{"preset", "summary"}, {}};
+  for (const Preset& preset : all_presets()) {
+    listing.rows.push_back({std::string(preset.name), std::string(preset.summary)});
+  }
+  return listing;
+}
+
 struct Kind {
   const char* name;
   Listing (*list)();
 };
-constexpr std::array<Kind, 9> kKinds = {{{"operators", list_operators},
+constexpr std::array<Kind, 10> kKinds = {{{"operators", list_operators},
                                          {"metrics", list_metrics},
                                          {"observers", list_observers},
                                          {"targets", list_targets},
                                          {"techniques", list_techniques},
                                          {"quanters", list_quanters},
+                                         {"presets", list_presets},
                                          {"formats", list_formats},
                                          {"dtypes", list_dtypes},
                                          {"options", list_options}}};
