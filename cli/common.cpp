@@ -55,8 +55,8 @@ CLI::Option* add_model(CLI::App& app, std::string& path) {
     std::string model, params;
   };
   const auto names = std::make_shared<Names>();
-  for_experts(app.add_option("--model-filename", names->model,
-                             "The program in MODEL, which is a folder"))
+  for_experts(
+      app.add_option("--model-filename", names->model, "The program in MODEL, which is a folder"))
       ->type_name("NAME");
   for_experts(app.add_option("--params-filename", names->params,
                              "The file of parameters beside the program"))

@@ -15,8 +15,8 @@
 #include "cli/table.h"
 #include "quench/formats.h"
 #include "quench/metrics.h"
-#include "quench/quant_config.h"
 #include "quench/presets.h"
+#include "quench/quant_config.h"
 #include "quench/quanters.h"
 #include "quench/quantize.h"
 #include "quench/statistics.h"
@@ -114,15 +114,15 @@ struct Kind {
   Listing (*list)();
 };
 constexpr std::array<Kind, 10> kKinds = {{{"operators", list_operators},
-                                         {"metrics", list_metrics},
-                                         {"observers", list_observers},
-                                         {"targets", list_targets},
-                                         {"techniques", list_techniques},
-                                         {"quanters", list_quanters},
-                                         {"presets", list_presets},
-                                         {"formats", list_formats},
-                                         {"dtypes", list_dtypes},
-                                         {"options", list_options}}};
+                                          {"metrics", list_metrics},
+                                          {"observers", list_observers},
+                                          {"targets", list_targets},
+                                          {"techniques", list_techniques},
+                                          {"quanters", list_quanters},
+                                          {"presets", list_presets},
+                                          {"formats", list_formats},
+                                          {"dtypes", list_dtypes},
+                                          {"options", list_options}}};
 
 Listing make_listing(const std::string& kind) {
   const auto* const found =

@@ -26,11 +26,11 @@ namespace quench::cli {
 namespace {
 
 std::vector<Command> setup_commands(CLI::App& root) {
-  return {setup_inspect(root),   setup_run(root),      setup_eval(root),    setup_bench(root),
-          setup_compare(root),   setup_quantize(root), setup_train(root),   setup_calibrate(root),
-          setup_lint(root),      setup_convert(root),  setup_pack(root),    setup_unpack(root),
-          setup_list(root),      setup_demo(root),     setup_analyze(root), setup_report(root),
-          setup_completion(root), setup_doctor(root), setup_help(root),   setup_man(root)};
+  return {setup_inspect(root),    setup_run(root),      setup_eval(root),    setup_bench(root),
+          setup_compare(root),    setup_quantize(root), setup_train(root),   setup_calibrate(root),
+          setup_lint(root),       setup_convert(root),  setup_pack(root),    setup_unpack(root),
+          setup_list(root),       setup_demo(root),     setup_analyze(root), setup_report(root),
+          setup_completion(root), setup_doctor(root),   setup_help(root),    setup_man(root)};
 }
 
 /// The headings of the list of commands, and what stands under them.
@@ -48,7 +48,9 @@ void group_commands(CLI::App& root) {
 
 /// Flags that only experts need are hidden when the commands are set up.
 bool asks_for_all(const std::vector<std::string>& words) {
-  const auto given = [&](const char* word) { return std::ranges::find(words, word) != words.end(); };
+  const auto given = [&](const char* word) {
+    return std::ranges::find(words, word) != words.end();
+  };
   const bool pages = !words.empty() && (words[0] == "man" || words[0] == "completion");
   return pages || given("--help-all") || (!words.empty() && words[0] == "help" && given("--all"));
 }

@@ -18,7 +18,8 @@
 namespace quench::cli {
 namespace {
 
-/// Text as roff takes it: a backslash, a dash, and a dot or quote at the start mean something there.
+/// Text as roff takes it: a backslash, a dash, and a dot or quote at the start mean something
+/// there.
 std::string roff(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -36,7 +37,8 @@ std::string roff(std::string_view text) {
 }
 
 std::string title_of(const CLI::App& app) {
-  return app.get_parent() == nullptr ? "quench" : title_of(*app.get_parent()) + "-" + app.get_name();
+  return app.get_parent() == nullptr ? "quench"
+                                     : title_of(*app.get_parent()) + "-" + app.get_name();
 }
 
 std::vector<const CLI::App*> parts_of(const CLI::App& app) {
@@ -78,13 +80,15 @@ std::string options_text(const CLI::App& app) {
 }
 
 std::string page(const CLI::App& app) {
-  std::string text = fmt::format(".TH {} 1 \"\" \"quench {}\" \"Quench\"\n", title_of(app), QUENCH_VERSION);
+  std::string text =
+      fmt::format(".TH {} 1 \"\" \"quench {}\" \"Quench\"\n", title_of(app), QUENCH_VERSION);
   text += fmt::format(".SH NAME\n{} \\- {}\n", roff(title_of(app)), roff(app.get_description()));
   text += ".SH SYNOPSIS\n" + synopsis(app);
   const auto parts = parts_of(app);
   if (!parts.empty()) text += ".SH COMMANDS\n";
   for (const CLI::App* part : parts) {
-    text += fmt::format(".TP\n.BR {} (1)\n{}\n", roff(title_of(*part)), roff(part->get_description()));
+    text +=
+        fmt::format(".TP\n.BR {} (1)\n{}\n", roff(title_of(*part)), roff(part->get_description()));
   }
   text += ".SH OPTIONS\n" + options_text(app);
   const std::string footer = app.get_footer();
@@ -92,8 +96,9 @@ std::string page(const CLI::App& app) {
   if (example != std::string::npos) {
     text += fmt::format(".SH EXAMPLE\n.nf\n{}\n.fi\n", roff(footer.substr(example + 9)));
   }
-  text += ".SH EXIT STATUS\n0: done. 1: a limit was missed. 2: wrong usage. 3: bad input. 4: not "
-          "supported. 5: internal. 130: interrupted.\n";
+  text +=
+      ".SH EXIT STATUS\n0: done. 1: a limit was missed. 2: wrong usage. 3: bad input. 4: not "
+      "supported. 5: internal. 130: interrupted.\n";
   return text + ".SH SEE ALSO\n.BR quench (1)\n";
 }
 
@@ -130,8 +135,8 @@ int run(const CLI::App& root, const ManFlags& flags) {
 }  // namespace
 
 Command setup_man(CLI::App& root) {
-  CLI::App* app = add_verb(root, "man", "Print a manual page, or write them all",
-                           "quench man quantize");
+  CLI::App* app =
+      add_verb(root, "man", "Print a manual page, or write them all", "quench man quantize");
   auto flags = std::make_shared<ManFlags>();
   app->add_option("command", flags->command, "A command, or a command and its part")
       ->type_name("COMMAND");

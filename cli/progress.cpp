@@ -46,10 +46,11 @@ double JobShare::update(const Progress& progress) {
     phase_ = progress.phase;
     begun_ = share_;
   }
-  const double done = progress.total <= 0 ? 0
-                                          : std::clamp(static_cast<double>(progress.done) /
-                                                           static_cast<double>(progress.total),
-                                                       0.0, 1.0);
+  const double done =
+      progress.total <= 0
+          ? 0
+          : std::clamp(static_cast<double>(progress.done) / static_cast<double>(progress.total),
+                       0.0, 1.0);
   share_ = std::max(share_, begun_ + (1 - begun_) * 0.5 * done);
   return share_;
 }

@@ -21,8 +21,9 @@ void suggest_next(const JobFlags& flags, const QuantizeExtras& extras) {
     return;
   }
   suggest(flags.common, "see where the error is",
-          "quench quantize " + shell_word(flags.model) + " ... --report report.html, or quench compare " +
-              shell_word(extras.out) + " " + shell_word(flags.model));
+          "quench quantize " + shell_word(flags.model) +
+              " ... --report report.html, or quench compare " + shell_word(extras.out) + " " +
+              shell_word(flags.model));
 }
 
 int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {

@@ -104,8 +104,9 @@ int run(const RunFlags& flags) {
 }  // namespace
 
 Command setup_run(CLI::App& root) {
-  CLI::App* app = add_verb(root, "run", "Run a model on images, or once on tensors, writing its outputs as .npy files",
-                           "quench run model.onnx --input x=x.npy -o out");
+  CLI::App* app = add_verb(
+      root, "run", "Run a model on images, or once on tensors, writing its outputs as .npy files",
+      "quench run model.onnx --input x=x.npy -o out");
   auto flags = std::make_shared<RunFlags>();
   add_model(*app, flags->model);
   app->add_option("samples", flags->samples, "An image, a folder or any file that --data takes")

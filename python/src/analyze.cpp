@@ -93,8 +93,9 @@ py::object analyze_model(const py::object& model, const py::object& data, const 
 
 EvalFunction eval_function(const py::object& function, Call& call) {
   if (PyCallable_Check(function.ptr()) == 0) {
-    throw Error(ErrorKind::Usage, "eval_function must be callable: it gets a quench.Model and gives "
-                                  "a number, higher is better");
+    throw Error(ErrorKind::Usage,
+                "eval_function must be callable: it gets a quench.Model and gives "
+                "a number, higher is better");
   }
   return [function, &call](const Model& quantized) {
     return call.callback([&] {
@@ -112,7 +113,8 @@ void bind_analyze(py::module_& module) {
       "    kind: 'sensitivity': each layer quantised in turn; 'target': the most quantised model\n"
       "        whose metric is at_least a number; 'statistics': tables and plots of all tensors\n"
       "    metric: a name of `quench list metrics`; or\n"
-      "    eval_function: a callable that gets a quench.Model and gives a number, higher is better\n"
+      "    eval_function: a callable that gets a quench.Model and gives a number, higher is "
+      "better\n"
       "    eval_data, eval_labels, eval_limit: samples to evaluate by; None: those of data\n"
       "    save_dir: folder for what is found; resume: go on from there; report: HTML page\n"
       "    of sensitivity: reverse, quick, worst; of target: at_least, raise_bits, output\n",

@@ -113,7 +113,8 @@ void bind_errors(py::module_& module) {
     try {
       if (pointer) std::rethrow_exception(pointer);
     } catch (const Error& error) {
-      const py::object raised = py::reinterpret_borrow<py::object>(type)(to_text(in_python(error.what())));
+      const py::object raised =
+          py::reinterpret_borrow<py::object>(type)(to_text(in_python(error.what())));
       raised.attr("kind") = name_of(error.kind());
       PyErr_SetObject(type, raised.ptr());
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // quench.quantize and calibrate.
+#include "quench/jobs.h"
+
 #include <fmt/format.h>
 
 #include "python/src/bindings.h"
 #include "python/src/record.h"
 #include "python/src/samples.h"
 #include "quench/converter_lite.h"
-#include "quench/jobs.h"
 
 namespace quench::python {
 namespace {
@@ -139,7 +140,8 @@ std::string job_doc(const char* what, const char* own, unsigned job) {
   return fmt::format(
       "{}\n\n"
       "    model: path of a model, or a quench.Model\n"
-      "    data: samples: a path as the command line takes it; an array whose rows they are; a dict\n"
+      "    data: samples: a path as the command line takes it; an array whose rows they are; a "
+      "dict\n"
       "        or tuple of arrays, one for each input; or an iterable of arrays, dicts or tuples\n"
       "    labels: class indices, as a file or an array\n{}"
       "    config, settings, data_config: files that hold options; arguments override them\n"
@@ -151,12 +153,12 @@ std::string job_doc(const char* what, const char* own, unsigned job) {
 
 void bind_jobs(py::module_& module) {
   bind_quantize_result(module);
-  static const std::string quantize_doc = job_doc(
-      "Quantises a model.",
-      "    output: where it is written; None: only QuantizeResult.model has it\n"
-      "    report: HTML page of layers, ranges and errors\n"
-      "    activation_observer may be a callable(statistic, spec) that gives a range\n",
-      kForQuantize);
+  static const std::string quantize_doc =
+      job_doc("Quantises a model.",
+              "    output: where it is written; None: only QuantizeResult.model has it\n"
+              "    report: HTML page of layers, ranges and errors\n"
+              "    activation_observer may be a callable(statistic, spec) that gives a range\n",
+              kForQuantize);
   module.def("quantize", &quantize_model, py::arg("model"), py::arg("output") = py::none(),
              py::arg("data") = py::none(), quantize_doc.c_str());
   static const std::string train_doc =

@@ -86,7 +86,8 @@ Range to_range(const py::object& value, const std::string& name) {
 
 /// Returns the name under which the configuration knows the callable.
 std::string add_observer(QuantizeOptions& options, const py::object& observer, Call& call) {
-  const std::string name = py::str(py::getattr(observer, "__name__", py::type::of(observer).attr("__name__")));
+  const std::string name =
+      py::str(py::getattr(observer, "__name__", py::type::of(observer).attr("__name__")));
   options.config.custom_observers[name] = [&call, observer, name](const Statistic& statistic,
                                                                   const QuantSpec& spec) {
     return call.callback([&] {
@@ -104,8 +105,8 @@ void refuse_rivals(const std::vector<const Option*>& given) {
     if (option->one_of.empty()) continue;
     const auto [found, added] = first.emplace(option->one_of, option);
     if (added) continue;
-    throw Error(ErrorKind::Usage, fmt::format("give {} or {}, not both", key_of(*found->second),
-                                              key_of(*option)));
+    throw Error(ErrorKind::Usage,
+                fmt::format("give {} or {}, not both", key_of(*found->second), key_of(*option)));
   }
 }
 
@@ -140,8 +141,7 @@ std::unique_ptr<Call> Keywords::take_call() {
 }
 
 void Keywords::refuse(const std::string& name, const py::object& value) {
-  throw Error(ErrorKind::Usage,
-              fmt::format("{} cannot be {}", name, std::string(py::repr(value))));
+  throw Error(ErrorKind::Usage, fmt::format("{} cannot be {}", name, std::string(py::repr(value))));
 }
 
 void Keywords::refuse_unknown(const std::string& name, unsigned job) const {
@@ -164,8 +164,9 @@ void Keywords::apply(QuantizeOptions& options, unsigned job, Call& call) {
     if (off) continue;  // as a flag that is not there
     used.push_back(&option);
     const bool observer = option.list == "observers" && PyCallable_Check(value.ptr()) != 0;
-    set_option(options, option.name,
-               observer ? std::vector{add_observer(options, value, call)} : words_of(option, value));
+    set_option(
+        options, option.name,
+        observer ? std::vector{add_observer(options, value, call)} : words_of(option, value));
   }
   if (given_.size() > 0) {
     refuse_unknown(py::cast<std::string>(given_.attr("__iter__")().attr("__next__")()), job);
@@ -186,7 +187,9 @@ std::string in_python(std::string text) {
     const std::string flag = "--" + name;
     for (std::size_t at = text.find(flag); at != std::string::npos; at = text.find(flag, at)) {
       const std::size_t end = at + flag.size();
-      const bool whole = end == text.size() || (std::isalnum(static_cast<unsigned char>(text[end])) == 0 && text[end] != '-');
+      const bool whole =
+          end == text.size() ||
+          (std::isalnum(static_cast<unsigned char>(text[end])) == 0 && text[end] != '-');
       if (!whole) {
         at = end;
         continue;
@@ -205,7 +208,8 @@ std::string options_doc(unsigned job) {
   for (const Option& option : all_options()) {
     if ((option.jobs & job) == 0) continue;
     text += fmt::format("    {}: {}", key_of(option), in_python(std::string(option.help)));
-    if (!option.choices.empty()) text += fmt::format("; one of {}", fmt::join(option.choices, ", "));
+    if (!option.choices.empty())
+      text += fmt::format("; one of {}", fmt::join(option.choices, ", "));
     if (!option.list.empty()) text += fmt::format(" (see quench list {})", option.list);
     const std::string value = option_text(defaults, option.name);
     if (!value.empty() && !option.value.empty()) text += fmt::format(" [{}]", value);

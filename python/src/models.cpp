@@ -77,8 +77,11 @@ std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>
 std::vector<NodeView> nodes_of(const Model& model) {
   std::vector<NodeView> views;
   for (const Node& node : model.graph.nodes) {
-    views.push_back({label(model.graph, node), node.op_type, node.domain,
-                     names_of(model.graph, node.inputs), names_of(model.graph, node.outputs)});
+    // As skip_node takes it: a node without a name goes by what it makes.
+    const std::vector<std::string> outputs = names_of(model.graph, node.outputs);
+    const std::string& made = outputs.empty() ? node.name : outputs.front();
+    views.push_back({node.name.empty() ? made : node.name, node.op_type, node.domain,
+                     names_of(model.graph, node.inputs), outputs});
   }
   return views;
 }
@@ -110,7 +113,8 @@ void save_model(const SharedModel& model, const py::object& path, const py::obje
   SaveOptions options;
   options.encode = encode;
   if (!external.is_none()) {
-    options.data = py::cast<bool>(external) ? SaveOptions::Data::External : SaveOptions::Data::Inside;
+    options.data =
+        py::cast<bool>(external) ? SaveOptions::Data::External : SaveOptions::Data::Inside;
   }
   const std::string file = to_path(path);
   const py::gil_scoped_release release;
@@ -214,8 +218,9 @@ void bind_model(py::module_& module) {
                                                                          model.metadata.end());
                              })
       .def("constant", &constant_of, py::arg("name"), "A weight as an array, not copied")
-      .def("dump", [](const Model& model) { return dump(model); },
-           "The graph as text, a line for each value and node")
+      .def(
+          "dump", [](const Model& model) { return dump(model); },
+          "The graph as text, a line for each value and node")
       .def("__repr__", [](const Model& model) {
         return fmt::format("<quench.Model of {} nodes>", model.graph.nodes.size());
       });
@@ -287,15 +292,17 @@ void bind_models(py::module_& module) {
   module.def("load", &load_model, py::arg("path"), py::kw_only(), py::arg("model_filename") = "",
              py::arg("params_filename") = "",
              "Reads a model of any format. Its weights stay in the file until they are used.");
-  module.def("save", &save_model, py::arg("model"), py::arg("path"), py::kw_only(),
-             py::arg("external") = py::none(), py::arg("encode") = true,
-             "Writes a model: the extension says the format. external: weights in a file beside it, "
-             "or inside; None: as it was read. encode: packed files (.qnch) are compressed.");
+  module.def(
+      "save", &save_model, py::arg("model"), py::arg("path"), py::kw_only(),
+      py::arg("external") = py::none(), py::arg("encode") = true,
+      "Writes a model: the extension says the format. external: weights in a file beside it, "
+      "or inside; None: as it was read. encode: packed files (.qnch) are compressed.");
   module.def("inspect", &inspect_model, py::arg("model"), "What a model consists of");
   module.def("lint", &lint_model, py::arg("model"), py::arg("target") = "onnxruntime",
              "Which nodes a runtime will run on integers, and why not the others");
   module.def("pack", &pack_model, py::arg("model"), py::arg("output"), py::kw_only(),
-             py::arg("encode") = true, "Stores a model in as few bytes as its numbers need (.qnch)");
+             py::arg("encode") = true,
+             "Stores a model in as few bytes as its numbers need (.qnch)");
 }
 
 }  // namespace quench::python

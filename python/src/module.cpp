@@ -11,7 +11,8 @@
 
 namespace {
 
-/// As the program does, before the engine reads it: threads that spin for milliseconds stall others.
+/// As the program does, before the engine reads it: threads that spin for milliseconds stall
+/// others.
 void spin_briefly() {
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) (void)::setenv("GOMP_SPINCOUNT", "1000", 0);
 }
@@ -38,9 +39,11 @@ PYBIND11_MODULE(_quench, module) {
   bind_scoring(module);
   bind_analyze(module);
   bind_paddleslim(module);
-  module.def("metrics", [] { return names_in(quench::all_metrics()); }, "Names of the metrics");
-  module.def("observers", [] { return names_in(quench::all_observers()); },
-             "Names of the observers");
-  module.def("targets", [] { return names_in(quench::all_targets()); }, "Names of the runtimes");
+  module.def(
+      "metrics", [] { return names_in(quench::all_metrics()); }, "Names of the metrics");
+  module.def(
+      "observers", [] { return names_in(quench::all_observers()); }, "Names of the observers");
+  module.def(
+      "targets", [] { return names_in(quench::all_targets()); }, "Names of the runtimes");
   module.def("_options", &option_rows, "The table of options, for stubs and tests");
 }

@@ -27,7 +27,8 @@ void take_config(Keywords& words, PtqConfig& config) {
   config.is_full_quantize = words.take_as("is_full_quantize", config.is_full_quantize);
   config.weight_bits = words.take_as("weight_bits", config.weight_bits);
   config.activation_bits = words.take_as("activation_bits", config.activation_bits);
-  config.weight_quantize_type = words.take_text("weight_quantize_type", config.weight_quantize_type);
+  config.weight_quantize_type =
+      words.take_text("weight_quantize_type", config.weight_quantize_type);
   config.activation_quantize_type =
       words.take_text("activation_quantize_type", config.activation_quantize_type);
   config.skip_tensor_list = words.take_as("skip_tensor_list", config.skip_tensor_list);
@@ -173,11 +174,12 @@ void bind_observers(py::module_& module) {
   bind_observer<MSEObserver>(module, "MSEObserver", bits);
   bind_observer<EMDObserver>(module, "EMDObserver", bits);
   py::class_<HistObserver, Observer>(module, "HistObserver")
-      .def(py::init([](int quant_bits, int bins_count, double percent, const py::object&,
-                       const py::object&) { return HistObserver(quant_bits, bins_count, percent); }),
-           py::arg("quant_bits") = 8, py::arg("bins_count") = 2048, py::arg("percent") = 0.999,
-           py::arg("sign") = py::none(), py::arg("symmetric") = py::none(),
-           "sign and symmetric are the target's to say, and change nothing");
+      .def(
+          py::init([](int quant_bits, int bins_count, double percent, const py::object&,
+                      const py::object&) { return HistObserver(quant_bits, bins_count, percent); }),
+          py::arg("quant_bits") = 8, py::arg("bins_count") = 2048, py::arg("percent") = 0.999,
+          py::arg("sign") = py::none(), py::arg("symmetric") = py::none(),
+          "sign and symmetric are the target's to say, and change nothing");
   py::class_<KLObserver, Observer>(module, "KLObserver")
       .def(py::init<int, int>(), py::arg("quant_bits") = 8, py::arg("bins_count") = 2048);
   bind_observer<AbsMaxChannelWiseWeightObserver>(module, "AbsMaxChannelWiseWeightObserver", bits);
@@ -189,18 +191,23 @@ void bind_config(py::module_& module) {
   const auto none = py::none();
   py::class_<Config>(module, "QuantConfig", "Which observers watch which layers")
       .def(py::init<const Setting&, const Setting&>(), py::arg("activation"), py::arg("weight"))
-      .def("add_layer_config",
-           [](Config& config, const py::object& layer, const Setting& activation,
-              const Setting& weight) { config.add_layer_config(names_of(layer), activation, weight); },
-           py::arg("layer"), py::arg("activation") = none, py::arg("weight") = none)
-      .def("add_name_config",
-           [](Config& config, const py::object& name, const Setting& activation,
-              const Setting& weight) { config.add_name_config(names_of(name), activation, weight); },
-           py::arg("layer_name"), py::arg("activation") = none, py::arg("weight") = none)
-      .def("add_type_config",
-           [](Config& config, const py::object& type, const Setting& activation,
-              const Setting& weight) { config.add_type_config(names_of(type), activation, weight); },
-           py::arg("layer_type"), py::arg("activation") = none, py::arg("weight") = none);
+      .def(
+          "add_layer_config",
+          [](Config& config, const py::object& layer, const Setting& activation,
+             const Setting& weight) {
+            config.add_layer_config(names_of(layer), activation, weight);
+          },
+          py::arg("layer"), py::arg("activation") = none, py::arg("weight") = none)
+      .def(
+          "add_name_config",
+          [](Config& config, const py::object& name, const Setting& activation,
+             const Setting& weight) { config.add_name_config(names_of(name), activation, weight); },
+          py::arg("layer_name"), py::arg("activation") = none, py::arg("weight") = none)
+      .def(
+          "add_type_config",
+          [](Config& config, const py::object& type, const Setting& activation,
+             const Setting& weight) { config.add_type_config(names_of(type), activation, weight); },
+          py::arg("layer_type"), py::arg("activation") = none, py::arg("weight") = none);
 }
 
 /// What a layer of Paddle's gives: one array, or a list of them.
@@ -257,9 +264,12 @@ void bind_ptq(py::module_& module) {
   py::class_<PTQ>(module, "PTQ", "Quantises in steps: quantize, run, convert")
       .def(py::init([](const paddleslim::QuantConfig& config) { return PTQ(config); }),
            py::arg("config"))
-      .def("quantize",
-           [](const PTQ& ptq, const py::object& model, bool) { return ptq.quantize(*loaded(model)); },
-           py::arg("model"), inplace)
+      .def(
+          "quantize",
+          [](const PTQ& ptq, const py::object& model, bool) {
+            return ptq.quantize(*loaded(model));
+          },
+          py::arg("model"), inplace)
       .def("convert", &convert_observed<PTQ>, py::arg("model"), inplace)
       .def("save_quantized_model", &save_observed<PTQ>, py::arg("model"), py::arg("path"),
            py::arg("input_spec") = InputShapes());
@@ -269,13 +279,14 @@ void bind_ptq(py::module_& module) {
            }),
            py::arg("activation_quantizer") = "KLQuantizer",
            py::arg("weight_quantizer") = "PerChannelAbsmaxQuantizer")
-      .def("quantize",
-           [](const LegacyPTQ& ptq, const py::object& model, bool, bool fuse,
-              const std::vector<std::vector<std::string>>& fuse_list) {
-             return ptq.quantize(*loaded(model), fuse, fuse_list);
-           },
-           py::arg("model"), inplace, py::arg("fuse") = false,
-           py::arg("fuse_list") = std::vector<std::vector<std::string>>())
+      .def(
+          "quantize",
+          [](const LegacyPTQ& ptq, const py::object& model, bool, bool fuse,
+             const std::vector<std::vector<std::string>>& fuse_list) {
+            return ptq.quantize(*loaded(model), fuse, fuse_list);
+          },
+          py::arg("model"), inplace, py::arg("fuse") = false,
+          py::arg("fuse_list") = std::vector<std::vector<std::string>>())
       .def("convert", &convert_observed<LegacyPTQ>, py::arg("model"), inplace)
       .def("save_quantized_model", &save_observed<LegacyPTQ>, py::arg("model"), py::arg("path"),
            py::arg("input_spec") = InputShapes());
@@ -296,11 +307,12 @@ void bind_paddleslim(py::module_& module) {
            [](Analysis& a) { return a.run(&AnalysisPTQ::statistical_analyse); })
       .def("metric_error_analyse",
            [](Analysis& a) { return a.run(&AnalysisPTQ::metric_error_analyse); })
-      .def("get_target_quant_model",
-           [](Analysis& a, double target) {
-             return a.run(&AnalysisPTQ::get_target_quant_model, target);
-           },
-           py::arg("target_metric"));
+      .def(
+          "get_target_quant_model",
+          [](Analysis& a, double target) {
+            return a.run(&AnalysisPTQ::get_target_quant_model, target);
+          },
+          py::arg("target_metric"));
 }
 
 }  // namespace quench::python

@@ -19,7 +19,8 @@ py::object plain(const py::handle& value) {
   }
   if (py::isinstance<py::dict>(value)) {
     py::dict items;
-    for (const auto& [key, item] : py::reinterpret_borrow<py::dict>(value)) items[key] = plain(item);
+    for (const auto& [key, item] : py::reinterpret_borrow<py::dict>(value))
+      items[key] = plain(item);
     return items;
   }
   return py::reinterpret_borrow<py::object>(value);

@@ -71,10 +71,11 @@ py::iterator iterate(const py::object& data) {
 }
 
 [[noreturn]] void refuse_more(std::int64_t items) {
-  throw Error(ErrorKind::BadData,
-              fmt::format("the data has not ended after {} items, and what is iterated over is held "
-                          "in memory: give limit=N to use the first N samples",
-                          items));
+  throw Error(
+      ErrorKind::BadData,
+      fmt::format("the data has not ended after {} items, and what is iterated over is held "
+                  "in memory: give limit=N to use the first N samples",
+                  items));
 }
 
 GivenSamples drain(const py::object& data, const std::vector<Value>& inputs, const Taken& taken) {
@@ -120,8 +121,8 @@ void set_data(DataOptions& options, const py::object& data, const std::vector<Va
     return;
   }
   GivenSamples given;
-  const bool at_once = is_array(data) || py::isinstance<py::dict>(data) ||
-                       py::isinstance<py::tuple>(data);
+  const bool at_once =
+      is_array(data) || py::isinstance<py::dict>(data) || py::isinstance<py::tuple>(data);
   if (at_once) {
     given.batches.push_back(batch_of(data));
     (void)count_samples(given.batches.front(), inputs);  // what does not fit is refused here
@@ -140,15 +141,17 @@ void set_labels(DataOptions& options, const py::object& labels) {
   }
   const Tensor tensor = to_tensor(labels);
   if (info(tensor.dtype()).is_float) {
-    throw Error(ErrorKind::BadData, "labels are class indices, whole numbers, and these are floats");
+    throw Error(ErrorKind::BadData,
+                "labels are class indices, whole numbers, and these are floats");
   }
   const Tensor whole = convert(tensor, DType::Int64);
   const auto values = whole.data<std::int64_t>();
   GivenSamples given = options.given ? *options.given : GivenSamples{};
   given.labels.assign(values.begin(), values.end());
   if (options.path != kGivenPath) {
-    throw Error(ErrorKind::Usage,
-                "labels as an array go with data as arrays; for data in files give a file of labels");
+    throw Error(
+        ErrorKind::Usage,
+        "labels as an array go with data as arrays; for data in files give a file of labels");
   }
   options.given = std::make_shared<const GivenSamples>(std::move(given));
 }

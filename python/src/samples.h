@@ -21,8 +21,8 @@ struct Taken {
   std::int64_t items = 0;    ///< likewise
 };
 
-/// Sets where samples come from: a path as the command line takes it, an array (its rows), a dict or
-/// a tuple of arrays, or an iterable of these: batches, or samples without a batch dimension.
+/// Sets where samples come from: a path as the command line takes it, an array (its rows), a dict
+/// or a tuple of arrays, or an iterable of these: batches, or samples without a batch dimension.
 /// `inputs` are those of the model, by which samples are counted.
 void set_data(DataOptions& options, const py::object& data, const std::vector<Value>& inputs,
               const Taken& taken);

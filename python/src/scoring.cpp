@@ -29,8 +29,7 @@ CustomMetric custom_metric(const py::object& function, bool labelled, Call& call
   const py::object type_name = py::type::of(function).attr("__name__");
   CustomMetric metric;
   metric.name = py::str(py::getattr(function, "__name__", type_name));
-  metric.needs_labels =
-      py::cast<bool>(py::getattr(function, "needs_labels", py::bool_(labelled)));
+  metric.needs_labels = py::cast<bool>(py::getattr(function, "needs_labels", py::bool_(labelled)));
   metric.value = [&call, function](const Tensor& actual, const Tensor& expected) {
     return call.callback([&] {
       return py::cast<double>(py::float_(function(to_array(actual), to_array(expected))));
@@ -47,8 +46,8 @@ void add_metrics(EvaluateOptions& options, const py::object& metrics, Call& call
     if (py::isinstance<py::str>(each)) {
       options.metrics.push_back(py::cast<std::string>(each));
     } else if (PyCallable_Check(each.ptr()) != 0) {
-      options.custom_metrics.push_back(custom_metric(py::reinterpret_borrow<py::object>(each),
-                                                     options.reference.empty(), call));
+      options.custom_metrics.push_back(
+          custom_metric(py::reinterpret_borrow<py::object>(each), options.reference.empty(), call));
     } else {
       throw Error(ErrorKind::Usage,
                   fmt::format("a metric is a name of quench list metrics or a callable; got {}",
@@ -82,8 +81,7 @@ EvaluateResult evaluate_model(const py::object& model, const py::object& data,
   options.dequantize = take_dequantize(words);
   add_metrics(options, metrics, *call);
   options.data = data_options(words, data, file.path(), *call);
-  return call->run(
-      [&](const Context& context) { return evaluate(file.path(), options, context); });
+  return call->run([&](const Context& context) { return evaluate(file.path(), options, context); });
 }
 
 CompareResult compare_models(const py::object& model, const py::object& reference,
@@ -140,10 +138,12 @@ constexpr const char* kCompare =
 }  // namespace
 
 void bind_scoring(py::module_& module) {
-  static const std::string evaluate_doc = fmt::format(fmt::runtime(kEvaluate), options_doc(kForSamples));
+  static const std::string evaluate_doc =
+      fmt::format(fmt::runtime(kEvaluate), options_doc(kForSamples));
   module.def("evaluate", &evaluate_model, py::arg("model"), py::arg("data") = py::none(),
              py::arg("metrics") = py::none(), evaluate_doc.c_str());
-  static const std::string compare_doc = fmt::format(fmt::runtime(kCompare), options_doc(kForSamples));
+  static const std::string compare_doc =
+      fmt::format(fmt::runtime(kCompare), options_doc(kForSamples));
   module.def("compare", &compare_models, py::arg("model"), py::arg("reference"),
              py::arg("data") = py::none(), compare_doc.c_str());
   module.def("bench", &bench_model, py::arg("model"),

@@ -101,8 +101,8 @@ void bind_session(py::module_& module) {
            "Computes outputs by name from a dict of arrays, one array, or a list of them in the "
            "order of the inputs. Arrays are neither copied on the way in nor on the way out; "
            "results are read-only.")
-      .def_property_readonly(
-          "inputs", [](const SharedSession& s) { return names_of(s.session().inputs()); })
+      .def_property_readonly("inputs",
+                             [](const SharedSession& s) { return names_of(s.session().inputs()); })
       .def_property_readonly(
           "outputs", [](const SharedSession& s) { return names_of(s.session().outputs()); });
 }

@@ -82,8 +82,12 @@ py::buffer_info buffer_of(const Tensor& tensor) {
   for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
   auto* data = const_cast<std::byte*>(tensor.bytes().data());  // read-only, below
   static std::byte nothing{};
-  return {data == nullptr ? &nothing : data, item,    code_of(tensor.dtype()),
-          tensor.rank(),                     shape,   strides,
+  return {data == nullptr ? &nothing : data,
+          item,
+          code_of(tensor.dtype()),
+          tensor.rank(),
+          shape,
+          strides,
           true};
 }
 
@@ -100,7 +104,8 @@ Tensor to_tensor(const py::handle& array) {
   const auto loan = std::make_shared<const Loan>(plain);
   const Py_buffer& view = loan->view();
   Shape shape(view.shape, view.shape + view.ndim);
-  const std::span bytes(static_cast<const std::byte*>(view.buf), static_cast<std::size_t>(view.len));
+  const std::span bytes(static_cast<const std::byte*>(view.buf),
+                        static_cast<std::size_t>(view.len));
   return Tensor::view(dtype, std::move(shape), bytes, loan);
 }
 
@@ -108,8 +113,8 @@ TensorMap to_tensors(const py::dict& arrays) {
   TensorMap tensors;
   for (const auto& [name, array] : arrays) {
     if (!py::isinstance<py::str>(name)) {
-      throw Error(ErrorKind::BadData, fmt::format("names of inputs are strings; got {}",
-                                                  std::string(py::repr(name))));
+      throw Error(ErrorKind::BadData,
+                  fmt::format("names of inputs are strings; got {}", std::string(py::repr(name))));
     }
     try {
       tensors[py::cast<std::string>(name)] = to_tensor(array);
@@ -122,7 +127,8 @@ TensorMap to_tensors(const py::dict& arrays) {
 
 py::object to_array(const Tensor& tensor) {
   if (tensor.dtype() == DType::String) {
-    py::object flat = numpy().attr("array")(py::cast(tensor.strings()), py::arg("dtype") = "object");
+    py::object flat =
+        numpy().attr("array")(py::cast(tensor.strings()), py::arg("dtype") = "object");
     return flat.attr("reshape")(py::tuple(py::cast(tensor.shape())));
   }
   if (code_of(tensor.dtype()) == nullptr) return to_array(convert(tensor, widened(tensor.dtype())));

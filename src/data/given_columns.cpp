@@ -48,8 +48,8 @@ class GivenColumn final : public Column {
 
  private:
   const Piece& piece_of(std::int64_t index) const {
-    const auto behind =
-        std::ranges::upper_bound(pieces_, index, std::less<>(), [](const Piece& p) { return p.first; });
+    const auto behind = std::ranges::upper_bound(pieces_, index, std::less<>(),
+                                                 [](const Piece& p) { return p.first; });
     return *std::prev(behind);
   }
 

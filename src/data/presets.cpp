@@ -52,7 +52,8 @@ ImageOptions unsized(ColorOrder color, Numbers mean, Numbers std) {
 std::span<const Preset> all_presets() {
   using enum ColorOrder;
   static const std::vector<Preset> list = {
-      {"imagenet", "torchvision, timm, PaddleClas: ImageNet's mean and std, RGB, 256 then the middle 224",
+      {"imagenet",
+       "torchvision, timm, PaddleClas: ImageNet's mean and std, RGB, 256 then the middle 224",
        photograph(Rgb, kMean, kStd)},
       {"imagenet-bgr", "the same with BGR", photograph(Bgr, kMeanBgr, kStdBgr)},
       {"tf", "TensorFlow's MobileNet, Inception: -1 to 1, RGB, 256 then the middle 224",
@@ -62,7 +63,8 @@ std::span<const Preset> all_presets() {
       {"unit", "0 to 1, RGB, 256 then the middle 224", photograph(Rgb, {0, 0, 0}, {255, 255, 255})},
       {"yolo", "0 to 1, RGB, as large as it is: add --resize",
        unsized(Rgb, {0, 0, 0}, {255, 255, 255})},
-      {"paddleocr-det", "PaddleOCR's text detection: BGR, with ImageNet's numbers in their order for RGB",
+      {"paddleocr-det",
+       "PaddleOCR's text detection: BGR, with ImageNet's numbers in their order for RGB",
        unsized(Bgr, kMean, kStd)},
       {"paddleocr-rec", "PaddleOCR's text recognition: BGR, -1 to 1, 48 high, padded to 320",
        text_line()},

@@ -23,7 +23,8 @@ std::string scores_of(const Session& session) {
     if (shape && shape->size() == 2 && (*shape)[1].value != 1) return output.name;
   }
   fail(ErrorKind::Unsupported,
-       "the model gives no class scores [N,classes], by which ways to prepare images are told apart");
+       "the model gives no class scores [N,classes], by which ways to prepare images are told "
+       "apart");
 }
 
 /// The highest share of a softmax over scores with mean 0 and deviation 1. Shares are taken as the
@@ -116,9 +117,10 @@ void advise(DoctorResult& result) {
   const auto given = std::ranges::find(result.trials, "as given", &DoctorTrial::name);
   const bool labels = best.top1 && given->top1;
   if (labels && *best.top1 > *given->top1 + kBetter) {
-    result.advice.push_back(format(
-        "with --preset {} the float model is right more often: {:.0f} % of {} samples against {:.0f} %",
-        best.name, *best.top1, result.samples, *given->top1));
+    result.advice.push_back(
+        format("with --preset {} the float model is right more often: {:.0f} % of {} samples "
+               "against {:.0f} %",
+               best.name, *best.top1, result.samples, *given->top1));
   } else if (!labels && best.sureness > given->sureness + kSurer) {
     result.advice.push_back(
         format("with --preset {} the float model is surer of its answers: {:.2f} against {:.2f}",
@@ -138,7 +140,8 @@ DoctorResult doctor(const std::string& model_path, const DataOptions& data,
   Session session(load(model_path), {}, context);
   if (session.inputs().size() != 1 || !session.inputs()[0].type.shape ||
       session.inputs()[0].type.shape->size() != 4) {
-    fail(ErrorKind::Unsupported, "'{}' does not take one image: there is nothing to try", model_path);
+    fail(ErrorKind::Unsupported, "'{}' does not take one image: there is nothing to try",
+         model_path);
   }
   DoctorResult result;
   result.output = scores_of(session);
@@ -148,9 +151,8 @@ DoctorResult doctor(const std::string& model_path, const DataOptions& data,
     context.report("trying", done++, static_cast<std::int64_t>(result.trials.size()));
     result.samples = run(session, result.output, data, context, trial);
   }
-  std::ranges::stable_sort(result.trials, [](const DoctorTrial& a, const DoctorTrial& b) {
-    return worse(b, a);
-  });
+  std::ranges::stable_sort(result.trials,
+                           [](const DoctorTrial& a, const DoctorTrial& b) { return worse(b, a); });
   advise(result);
   return result;
 }

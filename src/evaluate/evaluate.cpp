@@ -24,9 +24,9 @@ class Reference {
     pairs_ = pair_outputs(actual.outputs(), session_.outputs(), options.output);
     const bool chosen = !options.metrics.empty() || !options.custom_metrics.empty();
     for (const OutputPair& pair : pairs_) {
-      cards_.push_back(chosen ? ScoreCard(pair.actual, metrics.with_reference,
-                                          metrics.custom_with_reference)
-                              : ScoreCard::fitting(pair.actual));
+      cards_.push_back(
+          chosen ? ScoreCard(pair.actual, metrics.with_reference, metrics.custom_with_reference)
+                 : ScoreCard::fitting(pair.actual));
     }
   }
 

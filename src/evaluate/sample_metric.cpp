@@ -47,10 +47,11 @@ SampleMetric::SampleMetric(const std::string& metric, std::vector<std::string> o
   if (outputs_.empty()) fail(ErrorKind::BadModel, "the model has no float output to score");
   if (info_.needs_labels) outputs_.resize(1);
   if (metrics::find_entry(metric).whole) {
-    fail(ErrorKind::Usage,
-         "the metric '{}' is of all samples together, and analysis looks at single ones; give it as "
-         "a command (--metric-command) or an eval_function",
-         metric);
+    fail(
+        ErrorKind::Usage,
+        "the metric '{}' is of all samples together, and analysis looks at single ones; give it as "
+        "a command (--metric-command) or an eval_function",
+        metric);
   }
 }
 

@@ -50,7 +50,8 @@ class Agreement final : public Metric {
 MetricEntry agreement() {
   return {{"agreement", "percent of samples whose largest output is the reference's", false, true,
            Gather::Share},
-          []() -> std::unique_ptr<Metric> { return std::make_unique<Agreement>(); }, is_class_scores};
+          []() -> std::unique_ptr<Metric> { return std::make_unique<Agreement>(); },
+          is_class_scores};
 }
 
 }  // namespace quench::metrics

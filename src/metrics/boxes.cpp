@@ -47,7 +47,8 @@ bool is_head(const std::vector<float>& values, std::int64_t channels, std::int64
     const std::int64_t index = transposed ? place * channels + channel : channel * places + place;
     return static_cast<double>(values[static_cast<std::size_t>(index)]);
   };
-  const std::int64_t step = std::max<std::int64_t>(1, places / static_cast<std::int64_t>(kMostLooked));
+  const std::int64_t step =
+      std::max<std::int64_t>(1, places / static_cast<std::int64_t>(kMostLooked));
   bool beyond_one = false;
   for (std::int64_t place = 0; place < places; place += step) {
     if (at(2, place) < 0 || at(3, place) < 0) return false;
@@ -75,7 +76,11 @@ std::vector<Box> rows_to_boxes(const float* values, std::size_t rows, Form form)
     const float* row = values + i * kRow;
     const bool first = form == Form::ClassFirst;
     const float* corners = first ? row + 2 : row;
-    Box box{corners[0], corners[1], corners[2], corners[3], first ? row[1] : row[4],
+    Box box{corners[0],
+            corners[1],
+            corners[2],
+            corners[3],
+            first ? row[1] : row[4],
             static_cast<std::int64_t>(first ? row[0] : row[5])};
     if (box.score >= kLeastScore && box.label >= 0) boxes.push_back(box);
   }
@@ -86,8 +91,8 @@ std::vector<Box> rows_to_boxes(const float* values, std::size_t rows, Form form)
 std::vector<Box> head_to_boxes(const float* values, std::int64_t channels, std::int64_t places,
                                bool transposed) {
   const auto at = [&](std::int64_t channel, std::int64_t place) {
-    return static_cast<double>(values[transposed ? place * channels + channel
-                                                 : channel * places + place]);
+    return static_cast<double>(
+        values[transposed ? place * channels + channel : channel * places + place]);
   };
   std::vector<Box> all;
   for (std::int64_t place = 0; place < places; ++place) {
@@ -148,8 +153,8 @@ std::vector<std::vector<Box>> boxes_of(const Tensor& output, const Tensor& like)
       std::ranges::stable_sort(all.back(), std::greater<>(), &Box::score);
     } else {
       const bool transposed = form == Form::CentresTransposed;
-      all.push_back(head_to_boxes(image, shape[transposed ? 2 : 1], shape[transposed ? 1 : 2],
-                                  transposed));
+      all.push_back(
+          head_to_boxes(image, shape[transposed ? 2 : 1], shape[transposed ? 1 : 2], transposed));
     }
   }
   return all;

@@ -71,10 +71,12 @@ class Ctc final : public Metric {
 }  // namespace
 
 MetricEntry ctc() {
-  return {.info = {"ctc", "text recognition: percent of texts, read off greedily, that are the reference's",
-                   false, true, Gather::Share},
-          .make = []() -> std::unique_ptr<Metric> { return std::make_unique<Ctc>(); },
-          .fits = fits};
+  return {
+      .info = {"ctc",
+               "text recognition: percent of texts, read off greedily, that are the reference's",
+               false, true, Gather::Share},
+      .make = []() -> std::unique_ptr<Metric> { return std::make_unique<Ctc>(); },
+      .fits = fits};
 }
 
 }  // namespace quench::metrics

@@ -87,13 +87,14 @@ class MeanAveragePrecision final : public Metric {
 }  // namespace
 
 MetricEntry map() {
-  return {.info = {"map",
-                   "detection: mean average precision in percent over overlaps of 0.5 to 0.95, the "
-                   "reference's boxes being the truth",
-                   false, true},
-          .make = []() -> std::unique_ptr<Metric> { return std::make_unique<MeanAveragePrecision>(); },
-          .fits = holds_boxes,
-          .whole = true};
+  return {
+      .info = {"map",
+               "detection: mean average precision in percent over overlaps of 0.5 to 0.95, the "
+               "reference's boxes being the truth",
+               false, true},
+      .make = []() -> std::unique_ptr<Metric> { return std::make_unique<MeanAveragePrecision>(); },
+      .fits = holds_boxes,
+      .whole = true};
 }
 
 }  // namespace quench::metrics

@@ -44,7 +44,8 @@ class Pearson final : public Correlation {
 }  // namespace
 
 MetricEntry pearson() {
-  return {.info = {"pearson", "sentence pairs: Pearson's correlation with the reference over all samples",
+  return {.info = {"pearson",
+                   "sentence pairs: Pearson's correlation with the reference over all samples",
                    false, true},
           .make = []() -> std::unique_ptr<Metric> { return std::make_unique<Pearson>(); },
           .fits = is_one_number,

@@ -33,12 +33,14 @@ class Spearman final : public Correlation {
 }  // namespace
 
 MetricEntry spearman() {
-  return {.info = {"spearman",
-                   "sentence pairs: Spearman's correlation of ranks with the reference over all samples",
-                   false, true},
-          .make = []() -> std::unique_ptr<Metric> { return std::make_unique<Spearman>(); },
-          .fits = is_one_number,
-          .whole = true};
+  return {
+      .info =
+          {"spearman",
+           "sentence pairs: Spearman's correlation of ranks with the reference over all samples",
+           false, true},
+      .make = []() -> std::unique_ptr<Metric> { return std::make_unique<Spearman>(); },
+      .fits = is_one_number,
+      .whole = true};
 }
 
 }  // namespace quench::metrics

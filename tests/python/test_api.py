@@ -175,7 +175,7 @@ class Scoring(PythonTest):
 
         with self.assertRaises(AttributeError):
             evaluate(broken)()
-        with self.assertRaises(TypeError):
+        with self.assertRaisesRegex(ValueError, "text"):
             evaluate(lambda a, e: "text")()
         self.assert_error("bad_data", ["NaN"], evaluate(lambda a, e: float("nan")))
         self.assert_error("usage", ["did you mean 'top1'"], evaluate("top11"))
@@ -237,7 +237,7 @@ class Keywords(PythonTest):
         def quantize(**options):
             return lambda: quench.quantize(MODEL, data=images(), **options)
 
-        self.assert_error("usage", ["activation-bits", "2 to 16"], quantize(activation_bits=99))
+        self.assert_error("usage", ["activation_bits", "2 to 16"], quantize(activation_bits=99))
         self.assert_error("usage", ["never"], quantize(equalize="sometimes"))
         self.assert_error("usage", ["per_channel", "per_layer"],
                           quantize(per_channel=True, per_layer=True))

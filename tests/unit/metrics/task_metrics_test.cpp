@@ -25,7 +25,7 @@ bool fits(const char* name, const Tensor& output) {
 /// Two things of two classes, as corners, score and class.
 Tensor rows(float shift, float second_score = 0.8F) {
   return Tensor::of<float>({1, 3, 6}, {10 + shift, 10, 50 + shift, 50, 0.9F, 1,  //
-                                       100, 100, 140, 140, second_score, 2,     //
+                                       100, 100, 140, 140, second_score, 2,      //
                                        0, 0, 0, 0, 0, 0});
 }
 
@@ -44,7 +44,8 @@ TEST(Boxes, MapAsksForMoreOverlap) {
 }
 
 TEST(Boxes, PaddlesOrderIsTold) {
-  const Tensor paddle = Tensor::of<float>({2, 6}, {1, 0.9F, 10, 10, 50, 50, 2, 0.8F, 100, 100, 140, 140});
+  const Tensor paddle =
+      Tensor::of<float>({2, 6}, {1, 0.9F, 10, 10, 50, 50, 2, 0.8F, 100, 100, 140, 140});
   const auto boxes = metrics::boxes_of(paddle, paddle);
   ASSERT_EQ(boxes.size(), 1U);
   EXPECT_EQ(boxes[0][0].label, 1);
@@ -119,7 +120,8 @@ TEST(Ctc, RepetitionsAndBlanksFallAway) {
 }
 
 TEST(Correlations, AreOfAllSamples) {
-  const auto score = [](const char* name, std::initializer_list<float> a, std::initializer_list<float> b) {
+  const auto score = [](const char* name, std::initializer_list<float> a,
+                        std::initializer_list<float> b) {
     return value_of(name, Tensor::of<float>({4, 1}, a), Tensor::of<float>({4, 1}, b));
   };
   EXPECT_NEAR(score("pearson", {1, 2, 3, 4}, {2, 4, 6, 8}), 1, 1e-12);
@@ -139,10 +141,11 @@ TEST(Fitting, AgreementIsForClassScores) {
 }
 
 TEST(Custom, SeesAllSamplesAtOnce) {
-  const auto metric = make_metric(CustomMetric{"rows", [](const Tensor& actual, const Tensor& expected) {
-                                                 EXPECT_EQ(expected.shape(), Shape({5}));
-                                                 return static_cast<double>(actual.shape()[0]);
-                                               }});
+  const auto metric =
+      make_metric(CustomMetric{"rows", [](const Tensor& actual, const Tensor& expected) {
+                                 EXPECT_EQ(expected.shape(), Shape({5}));
+                                 return static_cast<double>(actual.shape()[0]);
+                               }});
   metric->add(Tensor::zeros(DType::Float32, {2, 3}), Tensor::zeros(DType::Int64, {2}));
   metric->add(Tensor::zeros(DType::Float32, {3, 3}), Tensor::zeros(DType::Int64, {3}));
   EXPECT_DOUBLE_EQ(metric->value(), 5);
