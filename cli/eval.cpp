@@ -105,7 +105,7 @@ Command setup_eval(CLI::App& root) {
   auto flags = std::make_shared<EvalFlags>();
   add_model(*app, flags->model);
   app->add_option("samples", flags->samples, "An image, a folder or any file that --data takes")
-      ->type_name("[DATA]");
+      ->type_name("DATA");
   app->add_option("--metric", flags->metrics, "Metrics, as in top1,top5 (see quench list metrics)")
       ->allow_extra_args(false)
       ->type_name("LIST");

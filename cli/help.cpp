@@ -34,10 +34,15 @@ int show(const CLI::App& root, const std::vector<std::string>& words) {
 Command setup_help(CLI::App& root) {
   CLI::App* app =
       add_verb(root, "help", "Say what a command does, and its flags", "quench help quantize");
-  auto words = std::make_shared<std::vector<std::string>>();
-  app->add_option("command", *words, "A command, or a command and its part")->type_name("COMMAND");
-  app->add_flag("--all", "Every option, as --help-all");
-  return {app, [&root, words] { return show(root, *words); }};
+  struct Flags {
+    std::vector<std::string> words;
+    bool all = false;  ///< looked at before the commands are set up
+  };
+  auto flags = std::make_shared<Flags>();
+  app->add_option("command", flags->words, "A command, or a command and its part")
+      ->type_name("COMMAND");
+  app->add_flag("--all", flags->all, "Every option, as --help-all");
+  return {app, [&root, flags] { return show(root, flags->words); }};
 }
 
 }  // namespace quench::cli

@@ -52,7 +52,8 @@ std::string synopsis(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional()) continue;
     const std::string value = option->get_type_name().substr(0, option->get_type_name().find(':'));
-    text += fmt::format(option->get_required() ? ".I {}\n" : "[{}]\n", roff(value));
+    text += option->get_required() ? fmt::format(".I {}\n", roff(value))
+                                   : fmt::format("[{}]\n", roff(value));
   }
   return text + (parts_of(app).empty() ? "[options]\n" : "COMMAND ...\n");
 }

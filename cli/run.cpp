@@ -110,7 +110,7 @@ Command setup_run(CLI::App& root) {
   auto flags = std::make_shared<RunFlags>();
   add_model(*app, flags->model);
   app->add_option("samples", flags->samples, "An image, a folder or any file that --data takes")
-      ->type_name("[DATA]");
+      ->type_name("DATA");
   app->add_option("--input", flags->inputs,
                   "NAME=a.npy, NAME=a.npz:member, NAME=zeros, NAME=ones or NAME=random:SEED; "
                   "once an input")
