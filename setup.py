@@ -10,16 +10,17 @@ import subprocess
 import sys
 
 from setuptools import Distribution, setup
-from setuptools.command.build_py import build_py
+from setuptools.command.build import build
 
 ROOT = pathlib.Path(__file__).resolve().parent
 VERSION = re.search(r"VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text().split("project(")[1])[1]
 
 
-class CMakeBuild(build_py):
+class CMakeBuild(build):
     """Has CMake build and install the package where setuptools looks for it."""
 
     def run(self):
+        super().run()
         given = os.environ.get("QUENCH_BUILD_DIR")
         tree = pathlib.Path(given) if given else ROOT / "build" / f"wheel-{sys.version_info[1]}"
         if not given:
@@ -39,4 +40,4 @@ class BinaryDistribution(Distribution):
         return True
 
 
-setup(version=VERSION, packages=[], cmdclass={"build_py": CMakeBuild}, distclass=BinaryDistribution)
+setup(version=VERSION, packages=[], cmdclass={"build": CMakeBuild}, distclass=BinaryDistribution)

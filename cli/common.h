@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/progress.h"
 #include "quench/context.h"
@@ -28,6 +31,13 @@ struct CommonFlags {
 bool& shows_all_flags();
 /// A flag that only --help-all shows.
 CLI::Option* for_experts(CLI::Option* option);
+
+/// The help, without flags for experts.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override;
+};
 
 /// Which of the common flags make sense for a verb.
 enum class Work { Reads, Runs };

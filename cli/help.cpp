@@ -16,6 +16,10 @@ namespace quench::cli {
 namespace {
 
 int show(const CLI::App& root, const std::vector<std::string>& words) {
+  if (words.empty()) {  // help() of a command that was given leads to its part, which is this one
+    print(root.get_formatter()->make_help(&root, root.get_name(), CLI::AppFormatMode::Normal));
+    return kOk;
+  }
   const CLI::App* app = &root;
   for (const std::string& word : words) {
     const std::string complaint = unknown_command(*app, word);
@@ -25,7 +29,7 @@ int show(const CLI::App& root, const std::vector<std::string>& words) {
   // As the command's own --help prints it, with the words that lead there.
   std::string path = "quench";
   for (std::size_t i = 0; i + 1 < words.size(); ++i) path += " " + words[i];
-  print(app->help(words.empty() ? "" : path));
+  print(app->help(path));
   return kOk;
 }
 

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,7 @@ int run_program(int argc, char** argv) {
   shows_all_flags() = asks_for_all(words);
   root.set_version_flag("-V,--version", "quench " QUENCH_VERSION);
   root.require_subcommand(1);
+  root.formatter(std::make_shared<Help>());
   root.get_formatter()->column_width(34);
   root.footer("Example:\n  quench inspect model.onnx\n\nquench COMMAND --help says more.");
   const std::vector<Command> commands = setup_commands(root);

@@ -13,8 +13,9 @@ namespace quench {
 namespace {
 
 constexpr std::int64_t kSamples = 24;
-/// Less is within what other photographs would give.
-constexpr double kSurer = 0.05;
+/// Times as sure; less is within what other photographs would give. Measured with 24 photographs:
+/// right against 0..255 is 2.5 for MobileNetV2 and 1.9 for SqueezeNet, RGB against BGR 1.7 and 2.0.
+constexpr double kSurer = 1.3;
 constexpr double kBetter = 3;  ///< percent of labels
 
 std::string scores_of(const Session& session) {
@@ -121,7 +122,7 @@ void advise(DoctorResult& result) {
         format("with --preset {} the float model is right more often: {:.0f} % of {} samples "
                "against {:.0f} %",
                best.name, *best.top1, result.samples, *given->top1));
-  } else if (!labels && best.sureness > given->sureness + kSurer) {
+  } else if (!labels && best.sureness > kSurer * given->sureness) {
     result.advice.push_back(
         format("with --preset {} the float model is surer of its answers: {:.2f} against {:.2f}",
                best.name, best.sureness, given->sureness));

@@ -90,8 +90,7 @@ TEST(Boxes, HeadsAreSuppressed) {
 }
 
 TEST(Iou, IsTheMeanOverClasses) {
-  Tensor want = Tensor::zeros(DType::Float32, {1, 2, 2, 2});
-  std::ranges::copy({1.F, 1.F, 0.F, 0.F, 0.F, 0.F, 1.F, 1.F}, want.mutable_data<float>().begin());
+  const Tensor want = Tensor::of<float>({1, 2, 2, 2}, {1, 1, 0, 0, 0, 0, 1, 1});
   Tensor got = want;
   got.mutable_data<float>()[1] = 0;  // a pixel of class 0 becomes one of class 1
   got.mutable_data<float>()[5] = 1;
