@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 300
 CPP_FILES = git ls-files '*.h' '*.cpp'
 
 .PHONY: build demo test fast bench conformance format lint tidy asan fuzz venv clean help
-.PHONY: bare configure deps deps-test deps-develop all-release
+.PHONY: wheel deb bare configure deps deps-test deps-develop all-release
 
 configure: deps
 	cmake --preset release $(CMAKE_ARGS)
@@ -41,6 +41,16 @@ conformance: all-release  ## run the test cases of the ONNX project
 
 bench: all-release venv  ## time ours beside ONNX Runtime
 	bench/run.sh
+
+# Debian's Python, and what it has of setuptools: nothing is fetched.
+wheel: configure deps-test  ## build the Python package: build/wheel/quench-*.whl
+	cmake --build --preset release -j $(JOBS) --target quench_wheel
+	QUENCH_BUILD_DIR=build/release QUENCH_JOBS=$(JOBS) /usr/bin/python3 -m pip wheel . --no-deps \
+	  --no-build-isolation --wheel-dir build/wheel
+
+deb: build  ## build Debian packages: build/release/deb/*.deb
+	cmake --build --preset release -j $(JOBS) --target quench_python
+	cd build/release && cpack -G DEB
 
 format: deps-test  ## format every C++ file
 	$(CPP_FILES) | xargs clang-format -i

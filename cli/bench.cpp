@@ -174,7 +174,7 @@ Command setup_bench(CLI::App& root) {
   app->add_option("--trace", flags->trace, "Write the last run of each model for chrome://tracing")
       ->type_name("FILE");
   app->add_option("--runtime", flags->runtime, "Time each model in this runtime too")
-      ->check(CLI::IsMember({"onnxruntime"}))
+      ->check(CLI::IsMember({"onnxruntime", "ort"}))
       ->type_name("NAME");
   app->add_option("--python", flags->python, "Interpreter that has the runtime installed")
       ->capture_default_str()

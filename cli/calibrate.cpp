@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/job_flags.h"
+#include "cli/style.h"
 #include "quench/jobs.h"
 
 namespace quench::cli {
@@ -29,6 +30,9 @@ int run_calibrate(const CalibrateFlags& flags) {
   outputs.commit();
   bar.clear();
   for (const std::string& note : options.notes) context.warn(note);
+  suggest(flags.shared.common, "use it",
+          "quench quantize " + shell_word(flags.shared.model) + " -o int8.onnx --stats " +
+              shell_word(flags.out));
   return kOk;
 }
 

@@ -30,5 +30,8 @@ Command setup_demo(CLI::App& root);
 Command setup_analyze(CLI::App& root);
 Command setup_report(CLI::App& root);
 Command setup_completion(CLI::App& root);
+Command setup_doctor(CLI::App& root);
+Command setup_help(CLI::App& root);
+Command setup_man(CLI::App& root);
 
 }  // namespace quench::cli

@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,12 @@
 
 namespace quench::cli {
 namespace {
+
+/// The parser's own way to hide a flag also takes its name out of messages.
+std::set<const CLI::Option*>& hidden_flags() {
+  static std::set<const CLI::Option*> flags;
+  return flags;
+}
 
 std::vector<std::string> isa_names() {
   std::vector<std::string> names;
@@ -45,19 +52,37 @@ void remember_command(int argc, char** argv) {
 
 const std::string& typed_command() { return typed(); }
 
+bool& shows_all_flags() {
+  static bool all = false;
+  return all;
+}
+
+CLI::Option* for_experts(CLI::Option* option) {
+  if (!shows_all_flags()) hidden_flags().insert(option);
+  return option;
+}
+
+std::string Help::make_group(std::string group, bool is_positional,
+                             std::vector<const CLI::Option*> options) const {
+  std::erase_if(options, [](const CLI::Option* each) { return hidden_flags().contains(each); });
+  if (options.empty()) return "";
+  return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
+}
+
 void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
   app.add_flag("--json", flags.json, "Print one JSON object on stdout");
-  app.add_flag("--quiet", flags.quiet, "No progress and no warnings");
+  app.add_flag("-q,--quiet", flags.quiet, "No progress and no warnings");
   if (work == Work::Reads) return;
-  app.add_flag("--verbose", flags.verbose, "Log what is done on stderr");
+  app.add_flag("-v,--verbose", flags.verbose, "Log what is done on stderr");
   app.add_option("--threads", flags.threads, "Threads; 0 means one for each core")
       ->check(CLI::Range(0, 1024))
       ->type_name("N");
-  app.add_option("--max-isa", flags.max_isa,
-                 "Use no better instruction set of this machine than this, to see what it gains")
+  for_experts(app.add_option(
+                  "--max-isa", flags.max_isa,
+                  "Use no better instruction set of this machine than this, to see what it gains"))
       ->check(CLI::IsMember(isa_names()))
       ->type_name("NAME");
-  app.add_option("--seed", flags.seed, "Seed of everything random")->type_name("N");
+  for_experts(app.add_option("--seed", flags.seed, "Seed of everything random"))->type_name("N");
 }
 
 CLI::Option* add_model(CLI::App& app, std::string& path) {
@@ -67,9 +92,11 @@ CLI::Option* add_model(CLI::App& app, std::string& path) {
     std::string model, params;
   };
   const auto names = std::make_shared<Names>();
-  app.add_option("--model-filename", names->model, "The program in MODEL, which is a folder")
+  for_experts(
+      app.add_option("--model-filename", names->model, "The program in MODEL, which is a folder"))
       ->type_name("NAME");
-  app.add_option("--params-filename", names->params, "The file of parameters beside the program")
+  for_experts(app.add_option("--params-filename", names->params,
+                             "The file of parameters beside the program"))
       ->type_name("NAME");
   app.parse_complete_callback(
       [&path, names] { path = model_path(path, names->model, names->params); });
@@ -77,19 +104,23 @@ CLI::Option* add_model(CLI::App& app, std::string& path) {
 }
 
 void add_dequant_flag(CLI::App& app, Dequantize& value) {
-  app.add_option_function<std::string>(
-         "--dequant",
-         [&value](const std::string& word) {
-           value = word == "on-the-fly" ? Dequantize::OnTheFly : Dequantize::AtLoad;
-         },
-         "When quantised weights become floats: at-load, or on-the-fly, which saves memory")
+  for_experts(app.add_option_function<std::string>(
+                  "--dequant",
+                  [&value](const std::string& word) {
+                    value = word == "on-the-fly" ? Dequantize::OnTheFly : Dequantize::AtLoad;
+                  },
+                  "When quantised weights become floats: at-load, or on-the-fly, which saves "
+                  "memory"))
       ->check(CLI::IsMember({"at-load", "on-the-fly"}))
       ->type_name("WHEN");
 }
 
 CLI::App* add_verb(CLI::App& root, const char* name, const char* summary, const char* example) {
   CLI::App* app = root.add_subcommand(name, summary);
-  app->footer(std::string("Example:\n  ") + example);
+  const bool less = !shows_all_flags();
+  app->set_help_all_flag("--help-all", less ? "Every option, also those for experts" : "");
+  app->footer(std::string(less ? "--help-all lists more options.\n\n" : "") + "Example:\n  " +
+              example);
   return app;
 }
 

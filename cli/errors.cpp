@@ -2,8 +2,12 @@
 // How a failure becomes a sentence on stderr and an exit code.
 #include "cli/errors.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <new>
+
+#include "cli/style.h"
 
 namespace quench::cli {
 
@@ -38,7 +42,8 @@ std::string printable(std::string_view text) {
 
 int report_error(std::string_view sentence, ExitCode code) {
   const std::string text = printable(sentence);
-  std::fprintf(stderr, "quench: error: %s\n", text.c_str());
+  const std::string head = styled(STDERR_FILENO, Style::Error, "quench: error:");
+  std::fprintf(stderr, "%s %s\n", head.c_str(), text.c_str());
   return code;
 }
 

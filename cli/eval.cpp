@@ -12,6 +12,7 @@
 #include "cli/json.h"
 #include "cli/option_flags.h"
 #include "cli/parse.h"
+#include "cli/style.h"
 #include "cli/table.h"
 
 namespace quench::cli {
@@ -19,6 +20,7 @@ namespace {
 
 struct EvalFlags {
   std::string model;
+  std::string samples;
   DataFlags data;
   std::vector<std::string> metrics;
   std::string reference;
@@ -67,6 +69,12 @@ int run(const EvalFlags& flags) {
                   .at_most = parse_bars("--at-most", flags.at_most)};
   EvaluateOptions options;
   options.data = data_options(flags.data);
+  if (!flags.samples.empty()) {
+    if (!options.data.path.empty()) {
+      throw Error(ErrorKind::Usage, "the data are given twice: behind the model, and by --data");
+    }
+    options.data.path = flags.samples;
+  }
   options.metrics = split_list(flags.metrics);
   options.reference = flags.reference;
   options.output = flags.output;
@@ -80,6 +88,11 @@ int run(const EvalFlags& flags) {
   } else {
     print_result(result);
   }
+  if (flags.reference.empty()) {
+    suggest(flags.common, "make it smaller",
+            "quench quantize " + shell_word(flags.model) + " -o int8.onnx --data " +
+                shell_word(options.data.path));
+  }
   return check_bars(result.outputs, bars);
 }
 
@@ -91,6 +104,8 @@ Command setup_eval(CLI::App& root) {
                            "--metric top1");
   auto flags = std::make_shared<EvalFlags>();
   add_model(*app, flags->model);
+  app->add_option("samples", flags->samples, "An image, a folder or any file that --data takes")
+      ->type_name("DATA");
   app->add_option("--metric", flags->metrics, "Metrics, as in top1,top5 (see quench list metrics)")
       ->allow_extra_args(false)
       ->type_name("LIST");

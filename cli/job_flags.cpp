@@ -14,13 +14,13 @@ void add_job_flags(CLI::App& app, JobFlags& flags, unsigned job, const QuantizeO
   CLI::Option* config =
       app.add_option("--config", flags.config, "INI file of converter_lite; flags override it");
   config->type_name("INI");
-  app.add_option("--settings", flags.settings,
-                 "Settings of an earlier run: its --json report, or the model that it wrote; flags "
-                 "override them")
+  for_experts(app.add_option("--settings", flags.settings,
+                             "Settings of an earlier run: its --json report, or the model that it "
+                             "wrote; flags override them"))
       ->excludes(config)
       ->type_name("FILE");
-  app.add_option("--data-config", flags.data_config,
-                 "INI file with a [data_preprocess_param] section; flags override it")
+  for_experts(app.add_option("--data-config", flags.data_config,
+                             "INI file with a [data_preprocess_param] section; flags override it"))
       ->type_name("INI");
   add_common_flags(app, flags.common, Work::Runs);
   flags.options.add(app, job, defaults);

@@ -15,6 +15,7 @@
 #include "cli/table.h"
 #include "quench/formats.h"
 #include "quench/metrics.h"
+#include "quench/presets.h"
 #include "quench/quant_config.h"
 #include "quench/quanters.h"
 #include "quench/quantize.h"
@@ -108,19 +109,28 @@ Listing list_quanters() {
   return listing;
 }
 
+Listing list_presets() {
+  Listing listing{{"preset", "summary"}, {}};
+  for (const Preset& preset : all_presets()) {
+    listing.rows.push_back({std::string(preset.name), std::string(preset.summary)});
+  }
+  return listing;
+}
+
 struct Kind {
   const char* name;
   Listing (*list)();
 };
-constexpr std::array<Kind, 9> kKinds = {{{"operators", list_operators},
-                                         {"metrics", list_metrics},
-                                         {"observers", list_observers},
-                                         {"targets", list_targets},
-                                         {"techniques", list_techniques},
-                                         {"quanters", list_quanters},
-                                         {"formats", list_formats},
-                                         {"dtypes", list_dtypes},
-                                         {"options", list_options}}};
+constexpr std::array<Kind, 10> kKinds = {{{"operators", list_operators},
+                                          {"metrics", list_metrics},
+                                          {"observers", list_observers},
+                                          {"targets", list_targets},
+                                          {"techniques", list_techniques},
+                                          {"quanters", list_quanters},
+                                          {"presets", list_presets},
+                                          {"formats", list_formats},
+                                          {"dtypes", list_dtypes},
+                                          {"options", list_options}}};
 
 /// Long lists of single names are a paragraph in documents.
 std::string in_one_line(const Listing& listing) {

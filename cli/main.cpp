@@ -6,11 +6,14 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,11 +27,41 @@ namespace quench::cli {
 namespace {
 
 std::vector<Command> setup_commands(CLI::App& root) {
-  return {setup_inspect(root),   setup_run(root),      setup_eval(root),    setup_bench(root),
-          setup_compare(root),   setup_quantize(root), setup_train(root),   setup_calibrate(root),
-          setup_lint(root),      setup_convert(root),  setup_pack(root),    setup_unpack(root),
-          setup_list(root),      setup_demo(root),     setup_analyze(root), setup_report(root),
-          setup_completion(root)};
+  return {setup_inspect(root),    setup_run(root),      setup_eval(root),    setup_bench(root),
+          setup_compare(root),    setup_quantize(root), setup_train(root),   setup_calibrate(root),
+          setup_lint(root),       setup_convert(root),  setup_pack(root),    setup_unpack(root),
+          setup_list(root),       setup_demo(root),     setup_analyze(root), setup_report(root),
+          setup_completion(root), setup_doctor(root),   setup_help(root),    setup_man(root)};
+}
+
+/// The headings of the list of commands, and what stands under them.
+void group_commands(CLI::App& root) {
+  const std::vector<std::pair<const char*, std::vector<const char*>>> groups = {
+      {"Start here", {"quantize", "eval", "inspect", "run", "demo", "help"}},
+      {"Look closer", {"doctor", "analyze", "compare", "bench", "lint", "report"}},
+      {"In steps", {"calibrate", "train"}},
+      {"Files", {"convert", "pack", "unpack"}},
+      {"Lists and shells", {"list", "completion", "man"}}};
+  for (const auto& [heading, names] : groups) {
+    for (const char* name : names) root.get_subcommand(name)->group(heading);
+  }
+}
+
+/// Flags that only experts need are hidden when the commands are set up.
+bool asks_for_all(const std::vector<std::string>& words) {
+  const auto given = [&](const char* word) {
+    return std::ranges::find(words, word) != words.end();
+  };
+  const bool pages = !words.empty() && (words[0] == "man" || words[0] == "completion");
+  return pages || given("--help-all") || (!words.empty() && words[0] == "help" && given("--all"));
+}
+
+/// Called as converter_lite, by a link of that name, it takes that program's command lines.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const std::string name = std::filesystem::path(argv[0]).filename().string();
+  if (name == "converter_lite") words.insert(words.begin(), "convert");
+  return words;
 }
 
 /// A full disk shows only when the last buffer is written.
@@ -47,22 +80,26 @@ int run_command(const std::vector<Command>& commands) {
 int run_program(int argc, char** argv) {
   remember_command(argc, argv);
   CLI::App root("Quench: quantise trained models, and run, score and time them.", "quench");
-  root.set_version_flag("--version", "quench " QUENCH_VERSION);
+  const std::vector<std::string> words = words_of(argc, argv);
+  shows_all_flags() = asks_for_all(words);
+  root.set_version_flag("-V,--version", "quench " QUENCH_VERSION);
   root.require_subcommand(1);
+  root.formatter(std::make_shared<Help>());
   root.get_formatter()->column_width(34);
   root.footer("Example:\n  quench inspect model.onnx\n\nquench COMMAND --help says more.");
   const std::vector<Command> commands = setup_commands(root);
-  if (argc < 2) {
+  group_commands(root);
+  if (words.empty()) {
     std::fputs(root.help().c_str(), stderr);
     return kUsage;
   }
-  const std::string word = argv[1];
-  if (!word.starts_with('-')) {
-    const std::string complaint = unknown_command(root, word);
+  if (!words.front().starts_with('-')) {
+    const std::string complaint = unknown_command(root, words.front());
     if (!complaint.empty()) return report_error(complaint, kUsage);
   }
   try {
-    root.parse(argc, argv);
+    // The parser takes words from the end.
+    root.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {
     return flush_output(report_parse_error(root, error));
   }

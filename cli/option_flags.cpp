@@ -10,6 +10,8 @@
 #include <cmath>
 #include <map>
 
+#include "cli/common.h"
+
 namespace quench::cli {
 namespace {
 
@@ -54,6 +56,7 @@ void OptionFlags::add_flag(CLI::App& app, const Option& option, const QuantizeOp
     flag.flag->check(CLI::Validator([](std::string&) { return std::string(); }, words));
   }
   if (!option.group.empty()) flag.flag->group(std::string(option.group));
+  if (!option.basic) for_experts(flag.flag);
 }
 
 void OptionFlags::add(CLI::App& app, unsigned job, const QuantizeOptions& defaults) {
@@ -89,8 +92,8 @@ std::vector<std::string_view> OptionFlags::given() const {
 
 void add_data_flags(CLI::App& app, DataFlags& flags) {
   flags.options.add(app, kForSamples);
-  app.add_option("--data-config", flags.config,
-                 "INI file with a [data_preprocess_param] section; flags override it")
+  for_experts(app.add_option("--data-config", flags.config,
+                             "INI file with a [data_preprocess_param] section; flags override it"))
       ->type_name("INI");
 }
 

@@ -12,6 +12,7 @@
 #include "cli/common.h"
 #include "cli/errors.h"
 #include "cli/json.h"
+#include "cli/style.h"
 #include "cli/table.h"
 #include "quench/evaluate.h"
 #include "quench/formats.h"
@@ -79,6 +80,7 @@ int run_pack(const PackFlags& flags) {
   } else {
     print_summary(summary, before);
   }
+  suggest(flags.common, "run it", "quench bench " + shell_word(flags.out));
   return kOk;
 }
 

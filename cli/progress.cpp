@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "cli/errors.h"
+#include "cli/style.h"
 
 namespace quench::cli {
 namespace {
@@ -40,22 +41,35 @@ extern "C" void request_stop(int signal) {
 
 }  // namespace
 
-std::string bar_line(const Progress& progress, double seconds, int width) {
-  constexpr std::int64_t kCells = 24;
-  std::string line;
+double JobShare::update(const Progress& progress) {
+  if (progress.phase != phase_) {
+    phase_ = progress.phase;
+    begun_ = share_;
+  }
+  const double done =
+      progress.total <= 0
+          ? 0
+          : std::clamp(static_cast<double>(progress.done) / static_cast<double>(progress.total),
+                       0.0, 1.0);
+  share_ = std::max(share_, begun_ + (1 - begun_) * 0.5 * done);
+  return share_;
+}
+
+std::string bar_line(const Progress& progress, double share, double seconds, int width) {
+  constexpr std::size_t kCells = 24;
+  const auto filled = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * kCells);
+  std::string line =
+      fmt::format("[{}{}] ", std::string(filled, '#'), std::string(kCells - filled, '-'));
   const double rate = seconds > 0 ? static_cast<double>(progress.done) / seconds : 0;
   if (progress.total > 0) {
     const std::int64_t done = std::clamp<std::int64_t>(progress.done, 0, progress.total);
-    const auto filled = static_cast<std::size_t>(done * kCells / progress.total);
-    line = fmt::format("[{}{}] {:3}% {} {}/{}", std::string(filled, '#'),
-                       std::string(kCells - filled, '-'), done * 100 / progress.total,
-                       progress.phase, done, progress.total);
+    line += fmt::format("{} {}/{}", progress.phase, done, progress.total);
     if (rate > 0) {
       const double left = static_cast<double>(progress.total - done) / rate;
       line += fmt::format(", {:.1f}/s, {} left", rate, duration(left));
     }
   } else {
-    line = fmt::format("{} {}", progress.phase, progress.done);
+    line += fmt::format("{} {}", progress.phase, progress.done);
     if (rate > 0) line += fmt::format(", {:.1f}/s, {}", rate, duration(seconds));
   }
   // The last column stays free: some terminals wrap when it is written.
@@ -75,11 +89,12 @@ void ProgressBar::update(const Progress& progress) {
     first_done_ = progress.done;
     start_ = now;
   }
+  const double share = share_.update(progress);
   if (drawn_ && now - last_draw_ < kRedraw) return;
   last_draw_ = now;
   drawn_ = true;
   const double seconds = std::chrono::duration<double>(now - start_).count();
-  const std::string line = printable(bar_line(progress, seconds, terminal_width()));
+  const std::string line = printable(bar_line(progress, share, seconds, terminal_width()));
   std::fprintf(stderr, "\r\033[K%s", line.c_str());
   std::fflush(stderr);
 }
@@ -87,8 +102,10 @@ void ProgressBar::update(const Progress& progress) {
 void ProgressBar::log(LogLevel level, std::string_view line) {
   const std::lock_guard lock(mutex_);
   erase();
-  const char* name = level == LogLevel::Warning ? "warning" : "info";
-  std::fprintf(stderr, "%s %s\n", name, printable(line).c_str());
+  const bool warning = level == LogLevel::Warning;
+  const std::string name =
+      warning ? styled(STDERR_FILENO, Style::Warning, "warning") : std::string("info");
+  std::fprintf(stderr, "%s %s\n", name.c_str(), printable(line).c_str());
 }
 
 void ProgressBar::clear() {

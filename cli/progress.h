@@ -13,8 +13,21 @@
 
 namespace quench::cli {
 
-/// "[#####-----]  50% evaluate 500/1000, 123.4/s, 0:04 left", cut to `width` columns.
-std::string bar_line(const Progress& progress, double seconds, int width);
+/// "[#####-----] evaluate 500/1000, 123.4/s, 0:04 left", cut to `width` columns. `share` is how far
+/// the whole job has come, which the bar shows; the numbers are those of its phase.
+std::string bar_line(const Progress& progress, double share, double seconds, int width);
+
+/// How far a job has come, of whose phases nobody knows how many there will be: each fills half of
+/// what is left, so that the bar never goes backwards and never claims to be done before it is.
+class JobShare {
+ public:
+  double update(const Progress& progress);
+
+ private:
+  std::string phase_;
+  double begun_ = 0;  ///< when the phase began
+  double share_ = 0;
+};
 
 /// Draws one line and keeps it at the bottom; nothing at all unless stderr is a terminal.
 class ProgressBar {
@@ -38,6 +51,7 @@ class ProgressBar {
   bool terminal_ = false;
   bool drawn_ = false;
   std::string phase_;
+  JobShare share_;
   std::int64_t first_done_ = 0;
   Clock::time_point start_;
   Clock::time_point last_draw_;

@@ -9,9 +9,22 @@
 #include "cli/job_flags.h"
 #include "cli/quantize_extras.h"
 #include "cli/quantize_report.h"
+#include "cli/score_both.h"
+#include "cli/style.h"
 
 namespace quench::cli {
 namespace {
+
+void suggest_next(const JobFlags& flags, const QuantizeExtras& extras) {
+  if (!extras.report.empty()) {
+    suggest(flags.common, "see it", "open " + shell_word(extras.report) + " in a browser");
+    return;
+  }
+  suggest(flags.common, "see where the error is",
+          "quench quantize " + shell_word(flags.model) +
+              " ... --report report.html, or quench compare " + shell_word(extras.out) + " " +
+              shell_word(flags.model));
+}
 
 int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
   ProgressBar bar;
@@ -26,16 +39,24 @@ int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
     return quantize_to_target(flags.model, extras.out, options, extras, context, outputs);
   }
   const QuantizeReport report = quantize(flags.model, extras.out, options, context, outputs);
-  const Json json = to_json(report);
+  Json json = to_json(report);
   if (!extras.report_json.empty()) write_json(json, extras.report_json, outputs);
   outputs.commit();
   bar.clear();
   for (const std::string& warning : report.warnings) context.warn(warning);
-  if (flags.common.json) {
-    print_json(json);
-  } else {
+  if (!options.data.labels.empty()) {
+    const BeforeAndAfter scores = score_both(flags.model, extras.out, options.data, context);
+    bar.clear();
+    json["scores"] = to_json(scores);
+    if (!flags.common.json) {
+      print_report(report);
+      print_scores(scores);
+    }
+  } else if (!flags.common.json) {
     print_report(report);
   }
+  if (flags.common.json) print_json(json);
+  suggest_next(flags, extras);
   return kOk;
 }
 

@@ -12,7 +12,9 @@
 #include "cli/common.h"
 #include "cli/errors.h"
 #include "cli/json.h"
+#include "cli/option_flags.h"
 #include "cli/parse.h"
+#include "cli/run_samples.h"
 #include "cli/table.h"
 
 namespace quench::cli {
@@ -20,6 +22,8 @@ namespace {
 
 struct RunFlags {
   std::string model;
+  std::string samples;
+  DataFlags data;
   std::vector<std::string> inputs;
   std::vector<std::string> shapes;
   std::vector<std::string> taps;
@@ -67,7 +71,22 @@ void print_values(const std::vector<RunValue>& values) {
   print(table.text());
 }
 
+int run_on_samples(const RunFlags& flags) {
+  if (!flags.inputs.empty() || !flags.taps.empty() || !flags.output_dir.empty()) {
+    throw Error(ErrorKind::Usage,
+                "--input, --tap and -o are for one run on tensors; leave them out, or the data "
+                "behind the model");
+  }
+  DataOptions data = data_options(flags.data);
+  if (!flags.samples.empty() && !data.path.empty()) {
+    throw Error(ErrorKind::Usage, "the data are given twice: behind the model, and by --data");
+  }
+  if (!flags.samples.empty()) data.path = flags.samples;
+  return run_samples(flags.model, data, flags.common);
+}
+
 int run(const RunFlags& flags) {
+  if (!flags.samples.empty() || !flags.data.options.given().empty()) return run_on_samples(flags);
   ProgressBar bar;
   const RunOptions options = run_options(flags);
   const auto values = run_model(flags.model, options, make_context(flags.common, bar));
@@ -85,10 +104,13 @@ int run(const RunFlags& flags) {
 }  // namespace
 
 Command setup_run(CLI::App& root) {
-  CLI::App* app = add_verb(root, "run", "Run a model once and write its outputs as .npy files",
-                           "quench run model.onnx --input x=x.npy -o out");
+  CLI::App* app = add_verb(
+      root, "run", "Run a model on images, or once on tensors, writing its outputs as .npy files",
+      "quench run model.onnx --input x=x.npy -o out");
   auto flags = std::make_shared<RunFlags>();
   add_model(*app, flags->model);
+  app->add_option("samples", flags->samples, "An image, a folder or any file that --data takes")
+      ->type_name("DATA");
   app->add_option("--input", flags->inputs,
                   "NAME=a.npy, NAME=a.npz:member, NAME=zeros, NAME=ones or NAME=random:SEED; "
                   "once an input")
@@ -102,6 +124,7 @@ Command setup_run(CLI::App& root) {
       ->type_name("NAME");
   app->add_option("-o,--output", flags->output_dir, "Folder for the .npy files and index.json")
       ->type_name("DIR");
+  add_data_flags(*app, flags->data);
   add_dequant_flag(*app, flags->dequantize);
   add_common_flags(*app, flags->common, Work::Runs);
   return {app, [flags] { return run(*flags); }};

@@ -16,12 +16,12 @@ ROOMS = [
 PUBLIC_HEADERS = {
     "error": "base", "cpu": "base", "context": "base", "nearest": "base", "files": "base",
     "jobs": "job", "dtype": "tensor", "tensor": "tensor", "node": "ir",
-    "graph": "ir", "model": "ir", "data": "data", "session": "exec", "metrics": "metrics",
+    "graph": "ir", "model": "ir", "data": "data", "given_samples": "data", "presets": "data", "doctor": "evaluate", "session": "exec", "metrics": "metrics",
     "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "observers": "compat", "statistics": "observe", "lower": "lower",
     "evaluate": "evaluate", "observer_trial": "evaluate", "quantize": "evaluate", "ptq": "job",
     "run": "evaluate", "formats": "formats", "pack": "formats",
     "analysis": "analyze", "analyze": "analyze", "report": "report",
-    "options": "options", "training": "options", "training_report": "evaluate", "quanter": "qat", "quanters": "qat", "preprocess": "qat", "trainable": "qat", "qat": "job", "option_table": "options", "converter_lite": "compat", "paddleslim": "compat", "legacy_ptq": "compat", "predictor": "compat",
+    "options": "options", "training": "options", "training_report": "evaluate", "quanter": "qat", "quanters": "qat", "preprocess": "qat", "trainable": "qat", "qat": "job", "option_table": "options", "converter_lite": "compat", "quench": "compat", "paddleslim": "compat", "legacy_ptq": "compat", "predictor": "compat",
 }
 # Third-party headers by how their name begins, and the places that may include them.
 THIRD_PARTY = {
@@ -35,7 +35,8 @@ THIRD_PARTY = {
     "opencv2/": ["src/data/images"],
     "nlohmann/": ["cli/", "src/report/", "src/options/", "src/tune/", "src/analyze/", "src/job/", "src/evaluate/", "src/base/json", "src/formats/paddle/"],
     "CLI/": ["cli/"],
-    "fmt/": ["src/", "cli/"],
+    "fmt/": ["src/", "cli/", "python/"],
+    "pybind11/": ["python/"],
     "zip.h": ["src/data/"],
     "cairo/": ["src/report/plots"],
     "zlib.h": ["src/data/", "src/formats/packed/"],
@@ -46,7 +47,7 @@ CALLS = {"hardware_concurrency": ["src/base/context.cpp"]}
 # Folders of the C library and the kernel.
 SYSTEM_FOLDERS = {"sys", "linux", "arpa", "netinet"}
 # Tests, benchmarks and fuzzing may look anywhere.
-CHECKED = ("include/quench/", "src/", "cli/", "examples/")
+CHECKED = ("include/quench/", "src/", "cli/", "python/", "examples/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

@@ -48,9 +48,13 @@ enum class BinLayout {
   Nhwc,
 };
 
+struct GivenSamples;
+
 /// What to read. `path` is one path, or `input:path` pairs separated by commas.
 struct DataOptions {
   std::string path;
+  /// Instead of files; `path` is then kGivenPath. See quench/given_samples.h.
+  std::shared_ptr<const GivenSamples> given;
   std::string labels;  ///< file of "name index" lines, or .npy; empty: none, or the format's own
   std::int64_t limit = 0;  ///< 0: all
   ImageOptions image;

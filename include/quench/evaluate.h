@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quench/data.h"
+#include "quench/metrics.h"
 #include "quench/session.h"
 
 namespace quench {
@@ -44,6 +45,7 @@ struct EvaluateOptions {
   DataOptions data;                  ///< `compare` draws random inputs when the path is empty
   RandomInputs random;               ///< used by `compare` only
   std::vector<std::string> metrics;  ///< empty: top1 and top5 with labels, else the reference ones
+  CustomMetrics custom_metrics;      ///< besides; `evaluate` only
   std::string reference;             ///< a model whose outputs are the expected ones
   std::string output;                ///< the output to score; empty: the first, or all of them
   std::int64_t batch = 8;            ///< a model with a fixed batch keeps its own

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "quench/tensor.h"
 
@@ -43,5 +45,16 @@ class Metric {
 };
 /// Throws Error(Usage) with the nearest name when there is no such metric.
 std::unique_ptr<Metric> make_metric(std::string_view name);
+
+/// A metric of the caller's own. It is called with all that was seen of an output at once, as one
+/// tensor, and the labels or the reference's output likewise. A result that is no number is an
+/// Error(BadData).
+struct CustomMetric {
+  std::string name;
+  std::function<double(const Tensor& actual, const Tensor& expected)> value;
+  bool needs_labels = false;
+};
+using CustomMetrics = std::vector<CustomMetric>;
+std::unique_ptr<Metric> make_metric(const CustomMetric& metric);
 
 }  // namespace quench

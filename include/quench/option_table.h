@@ -41,6 +41,7 @@ struct Option {
   unsigned jobs = 0;            ///< commands that take it; none: only files set it
   OptionScope scope;
   std::string_view group;   ///< a heading of the help
+  bool basic = false;       ///< what most people need: the short help shows it
   std::string_view ini;     ///< converter_lite's "section.key", or "section.key=value"
   std::string_view paddle;  ///< what PaddleSlim calls it
   std::string_view bare;    ///< the value where it is given without one

@@ -7,6 +7,7 @@
 
 #include "data/column.h"
 #include "data/folder.h"
+#include "quench/given_samples.h"
 
 namespace quench::data {
 
@@ -28,6 +29,10 @@ std::unique_ptr<Column> make_row_column(const InputSpec& spec, Tensor rows,
 /// The same for IDX, whose 8-bit pixels are normalised.
 std::unique_ptr<Column> make_idx_column(const InputSpec& spec, const std::string& path,
                                         const ImageOptions& options);
+
+/// A column for each input of what the caller's code gave; the first has the labels.
+std::vector<std::unique_ptr<Column>> make_given_columns(const std::vector<InputSpec>& specs,
+                                                        const GivenSamples& given);
 
 /// Whether a .bin file of `size` bytes is CIFAR and not a raw tensor.
 bool is_cifar_file(const InputSpec& spec, std::uint64_t size);

@@ -148,6 +148,27 @@ std::vector<std::unique_ptr<Column>> open_columns(const std::vector<InputPath>& 
   return columns;
 }
 
+std::vector<std::unique_ptr<Column>> columns_of(const std::vector<InputSpec>& specs,
+                                                const Opening& opening) {
+  const DataOptions& options = opening.options;
+  if (options.given) {
+    if (opening.labels != nullptr && opening.labels->by_name()) {
+      fail(ErrorKind::BadData,
+           "{} gives labels by file name, but the samples are given as arrays; give indices in "
+           "their order",
+           opening.labels->path);
+    }
+    warn_unused("what was given", opening);
+    return make_given_columns(specs, *options.given);
+  }
+  if (options.path == kGivenPath) {
+    fail(ErrorKind::Usage,
+         "these settings come from a run whose samples were given by code, not by files: give the "
+         "data again");
+  }
+  return open_columns(split_paths(options.path, specs), opening);
+}
+
 }  // namespace
 }  // namespace data
 
@@ -159,11 +180,10 @@ std::unique_ptr<SampleSource> open_data(const DataOptions& options,
   }
   data::check_image_options(options.image);
   const std::vector<data::InputSpec> specs = data::describe_inputs(model_inputs);
-  const std::vector<data::InputPath> paths = data::split_paths(options.path, specs);
   std::optional<data::Labels> labels;
   if (!options.labels.empty()) labels = data::read_labels(options.labels);
   const data::Opening opening{options, labels ? &*labels : nullptr, context};
-  auto source = std::make_unique<data::TableSource>(specs, data::open_columns(paths, opening));
+  auto source = std::make_unique<data::TableSource>(specs, data::columns_of(specs, opening));
   if (labels && !labels->by_name()) {
     if (static_cast<std::int64_t>(labels->indices.size()) != source->size()) {
       fail(ErrorKind::BadData, "{} holds {} labels, but {} holds {} samples", options.labels,

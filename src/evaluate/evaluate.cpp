@@ -19,10 +19,15 @@ class Reference {
  public:
   Reference(const std::string& path, const Context& context) : session_(load(path), {}, context) {}
 
-  void pair_with(const Session& actual, const std::string& only,
-                 const std::vector<std::string>& metrics) {
-    pairs_ = pair_outputs(actual.outputs(), session_.outputs(), only);
-    for (const OutputPair& pair : pairs_) cards_.emplace_back(pair.actual, metrics);
+  void pair_with(const Session& actual, const EvaluateOptions& options,
+                 const MetricChoice& metrics) {
+    pairs_ = pair_outputs(actual.outputs(), session_.outputs(), options.output);
+    const bool chosen = !options.metrics.empty() || !options.custom_metrics.empty();
+    for (const OutputPair& pair : pairs_) {
+      cards_.push_back(
+          chosen ? ScoreCard(pair.actual, metrics.with_reference, metrics.custom_with_reference)
+                 : ScoreCard::fitting(pair.actual));
+    }
   }
 
   void add(const Feed& feed, const TensorMap& actual) {
@@ -42,8 +47,9 @@ class Reference {
 };
 
 MetricChoice choose_metrics(const EvaluateOptions& options) {
-  if (!options.metrics.empty()) return sort_metrics(options.metrics);
-  if (!options.reference.empty()) return sort_metrics({"cosine", "sqnr", "agreement"});
+  const CustomMetrics& custom = options.custom_metrics;
+  if (!options.metrics.empty() || !custom.empty()) return sort_metrics(options.metrics, custom);
+  if (!options.reference.empty()) return {};  // those that fit each output
   return sort_metrics({"top1", "top5"});
 }
 
@@ -52,6 +58,10 @@ void check(const EvaluateOptions& options, const MetricChoice& metrics) {
   if (options.reference.empty() && !metrics.with_reference.empty()) {
     fail(ErrorKind::Usage, "the metric '{}' compares with another model: give --reference MODEL",
          metrics.with_reference.front());
+  }
+  if (options.reference.empty() && !metrics.custom_with_reference.empty()) {
+    fail(ErrorKind::Usage, "the metric '{}' compares with another model, and no reference is given",
+         metrics.custom_with_reference.front().name);
   }
 }
 
@@ -95,20 +105,22 @@ EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& op
   std::optional<Reference> reference;
   if (!options.reference.empty()) {
     reference.emplace(options.reference, context);
-    reference->pair_with(session, options.output, metrics.with_reference);
+    reference->pair_with(session, options, metrics);
   }
   const std::string output = choose_output(session, options.output);
   FeedReader reader(options, session.inputs(), context);
-  if (!metrics.with_labels.empty() && !reader.has_labels()) {
+  if (metrics.any_with_labels() && !reader.has_labels()) {
     fail(ErrorKind::BadData, "the metric '{}' needs labels, and {} has none: give --labels FILE",
-         metrics.with_labels.front(), options.data.path);
+         metrics.with_labels.empty() ? metrics.custom_with_labels.front().name
+                                     : metrics.with_labels.front(),
+         options.data.path);
   }
-  ScoreCard labelled(output, metrics.with_labels);
+  ScoreCard labelled(output, metrics.with_labels, metrics.custom_with_labels);
   EvaluateResult result{.batch = reader.batch(), .outputs = {}};
   const auto start = std::chrono::steady_clock::now();
   while (const std::optional<Feed> feed = reader.next()) {
     const TensorMap outputs = session.run(feed->inputs);
-    if (!metrics.with_labels.empty()) {
+    if (metrics.any_with_labels()) {
       labelled.add(real_rows(outputs.at(output), feed->samples, feed->rows), labels_of(*feed));
     }
     if (reference) reference->add(*feed, outputs);
@@ -116,7 +128,7 @@ EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& op
   }
   const auto elapsed = std::chrono::steady_clock::now() - start;
   result.seconds = std::chrono::duration<double>(elapsed).count();
-  if (!metrics.with_labels.empty()) result.outputs.push_back(labelled.scores());
+  if (metrics.any_with_labels()) result.outputs.push_back(labelled.scores());
   if (reference) {
     for (const ScoreCard& card : reference->cards()) merge_into(result.outputs, card.scores());
   }

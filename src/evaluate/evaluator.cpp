@@ -114,7 +114,7 @@ std::vector<OutputScores> Evaluator::scores(const Model& model,
   Session session(model, {}, *context_);
   std::vector<ScoreCard> cards;
   for (const std::string& output : outputs_) {
-    cards.emplace_back(output, std::vector<std::string>{"cosine", "sqnr", "agreement"});
+    cards.push_back(ScoreCard::fitting(output));
   }
   std::map<std::string, metrics::PeakScore> peaks;
   for (const auto& [output, found] : peaks_) peaks.emplace(output, found);

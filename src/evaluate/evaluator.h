@@ -41,7 +41,7 @@ class Evaluator {
 
   /// From now on `scores` hold the `peak_sqnr` of outputs that have peaks, too.
   void watch_peaks();
-  /// Cosine, SQNR and agreement of each output; empty when not able. `noise`, if given, gets the
+  /// The metrics that fit each output; empty when not able. `noise`, if given, gets the
   /// energies of each output, sample by sample.
   std::vector<OutputScores> scores(const Model& model,
                                    std::vector<metrics::OutputNoise>* noise = nullptr) const;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/format.h"
+#include "metrics/metric.h"
 
 namespace quench::evaluation {
 namespace {
@@ -45,6 +46,13 @@ SampleMetric::SampleMetric(const std::string& metric, std::vector<std::string> o
     : info_(find_metric(metric)), outputs_(std::move(outputs)) {
   if (outputs_.empty()) fail(ErrorKind::BadModel, "the model has no float output to score");
   if (info_.needs_labels) outputs_.resize(1);
+  if (metrics::find_entry(metric).whole) {
+    fail(
+        ErrorKind::Usage,
+        "the metric '{}' is of all samples together, and analysis looks at single ones; give it as "
+        "a command (--metric-command) or an eval_function",
+        metric);
+  }
 }
 
 SampleScore SampleMetric::score(const EvalBatch& batch, std::int64_t index, const TensorMap& actual,

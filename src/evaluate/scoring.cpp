@@ -3,19 +3,34 @@
 #include "evaluate/scoring.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/format.h"
 #include "base/nearest.h"
 #include "evaluate/random_inputs.h"
+#include "metrics/metric.h"
 
 namespace quench {
 
-ScoreCard::ScoreCard(std::string output, const std::vector<std::string>& metrics)
+ScoreCard::ScoreCard(std::string output, const std::vector<std::string>& metrics,
+                     const CustomMetrics& custom)
     : output_(std::move(output)) {
   for (const std::string& name : metrics) metrics_[name] = make_metric(name);
+  for (const CustomMetric& metric : custom) metrics_[metric.name] = make_metric(metric);
+}
+
+ScoreCard ScoreCard::fitting(std::string output) {
+  ScoreCard card(std::move(output), {});
+  card.fitting_ = true;
+  return card;
 }
 
 void ScoreCard::add(const Tensor& actual, const Tensor& expected) {
+  if (std::exchange(fitting_, false)) {
+    for (const std::string& name : metrics::fitting_metrics(expected)) {
+      metrics_[name] = make_metric(name);
+    }
+  }
   try {
     for (auto& [name, metric] : metrics_) metric->add(actual, expected);
   } catch (Error& error) {
@@ -29,10 +44,14 @@ OutputScores ScoreCard::scores() const {
   return result;
 }
 
-MetricChoice sort_metrics(const std::vector<std::string>& names) {
+MetricChoice sort_metrics(const std::vector<std::string>& names, const CustomMetrics& custom) {
   MetricChoice choice;
   for (const std::string& name : names) {
     (find_metric(name).needs_labels ? choice.with_labels : choice.with_reference).push_back(name);
+  }
+  for (const CustomMetric& metric : custom) {
+    (metric.needs_labels ? choice.custom_with_labels : choice.custom_with_reference)
+        .push_back(metric);
   }
   return choice;
 }

@@ -15,7 +15,10 @@ namespace quench {
 /// The metrics of one output.
 class ScoreCard {
  public:
-  ScoreCard(std::string output, const std::vector<std::string>& metrics);
+  ScoreCard(std::string output, const std::vector<std::string>& metrics,
+            const CustomMetrics& custom = {});
+  /// The metrics that fit the output, told by the first of the reference's results.
+  static ScoreCard fitting(std::string output);
   /// Throws Error(BadData) that names the output when the shapes differ.
   void add(const Tensor& actual, const Tensor& expected);
   OutputScores scores() const;
@@ -24,15 +27,20 @@ class ScoreCard {
  private:
   std::string output_;
   std::map<std::string, std::unique_ptr<Metric>> metrics_;
+  bool fitting_ = false;  ///< and not chosen yet
 };
 
 /// Metric names, told apart by what they are measured against.
 struct MetricChoice {
   std::vector<std::string> with_labels;
   std::vector<std::string> with_reference;
+  CustomMetrics custom_with_labels;
+  CustomMetrics custom_with_reference;
+
+  bool any_with_labels() const { return !with_labels.empty() || !custom_with_labels.empty(); }
 };
 /// Throws Error(Usage) with the nearest name when one of `names` is not in the list.
-MetricChoice sort_metrics(const std::vector<std::string>& names);
+MetricChoice sort_metrics(const std::vector<std::string>& names, const CustomMetrics& custom = {});
 
 /// An output of the model under test and the one of the reference it is held against.
 struct OutputPair {

@@ -10,7 +10,8 @@
 namespace quench {
 
 void reads_samples(Outputs& outputs, const DataOptions& data) {
-  for (const std::string& path : data::files_of(data.path)) {
+  const std::string files = data.given ? "" : data.path;
+  for (const std::string& path : data::files_of(files)) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) {
       outputs.reads_folder(path, "the samples", [kind = data.kind](const std::string& name) {

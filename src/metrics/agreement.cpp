@@ -18,6 +18,14 @@ std::optional<std::size_t> choice_of(std::span<const T> scores) {
   return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
+/// A row of numbers a sample, whatever dimensions of 1 stand around it: the largest is the answer.
+bool is_class_scores(const Tensor& output) {
+  if (output.rank() < 2 || !info(output.dtype()).is_float) return false;
+  const auto long_dims = std::count_if(output.shape().begin() + 1, output.shape().end(),
+                                       [](std::int64_t dim) { return dim > 1; });
+  return long_dims == 1;
+}
+
 class Agreement final : public Metric {
  public:
   void add(const Tensor& actual, const Tensor& expected) override {
@@ -42,7 +50,8 @@ class Agreement final : public Metric {
 MetricEntry agreement() {
   return {{"agreement", "percent of samples whose largest output is the reference's", false, true,
            Gather::Share},
-          []() -> std::unique_ptr<Metric> { return std::make_unique<Agreement>(); }};
+          []() -> std::unique_ptr<Metric> { return std::make_unique<Agreement>(); },
+          is_class_scores};
 }
 
 }  // namespace quench::metrics

@@ -45,7 +45,8 @@ class Cosine final : public Metric {
 
 MetricEntry cosine() {
   return {{"cosine", "cosine similarity with the reference, mean over samples", false, true},
-          []() -> std::unique_ptr<Metric> { return std::make_unique<Cosine>(); }};
+          []() -> std::unique_ptr<Metric> { return std::make_unique<Cosine>(); },
+          is_comparable};
 }
 
 }  // namespace quench::metrics

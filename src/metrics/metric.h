@@ -7,7 +7,10 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "quench/metrics.h"
 
@@ -17,11 +20,20 @@ namespace quench::metrics {
 struct MetricEntry {
   MetricInfo info;
   std::unique_ptr<Metric> (*make)();
+  /// Whether it is worth showing for an output that looks like this, without being asked for; null:
+  /// never.
+  bool (*fits)(const Tensor& output) = nullptr;
+  bool whole = false;  ///< of all samples together: the mean over single ones is something else
 };
 
 #define QUENCH_METRIC(name) MetricEntry name();
 #include "metrics/metrics.inc"
 #undef QUENCH_METRIC
+
+/// The row of a metric. Throws Error(Usage) with the nearest name when there is none.
+const MetricEntry& find_entry(std::string_view name);
+/// The metrics against a reference that fit an output, told by its shape and what is in it.
+std::vector<std::string> fitting_metrics(const Tensor& output);
 
 /// The value of a metric that has seen nothing.
 inline constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
@@ -32,6 +44,9 @@ template <typename T>
 bool equally_special(T a, T b) {
   return (std::isnan(a) && std::isnan(b)) || (std::isinf(a) && a == b);
 }
+
+/// Whether element by element means something: not of a list of boxes, whose number varies.
+bool is_comparable(const Tensor& output);
 
 /// Throws Error(BadData) unless both have the same number of elements.
 void expect_same_size(const Tensor& actual, const Tensor& expected);

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "metrics/boxes.h"
 #include "metrics/metric.h"
 
 namespace quench {
@@ -22,10 +23,30 @@ const std::vector<MetricEntry>& entries() {
 
 }  // namespace
 
+bool is_comparable(const Tensor& output) { return output.rank() != 2 || !holds_boxes(output); }
+
 void expect_same_size(const Tensor& actual, const Tensor& expected) {
   if (actual.size() == expected.size() && num_rows(actual) == num_rows(expected)) return;
   fail(ErrorKind::BadData, "cannot compare an output of shape {} with a reference of shape {}",
        to_string(actual.shape()), to_string(expected.shape()));
+}
+
+const MetricEntry& find_entry(std::string_view name) {
+  std::vector<std::string> names;
+  for (const auto& entry : entries()) {
+    if (entry.info.name == name) return entry;
+    names.emplace_back(entry.info.name);
+  }
+  fail(ErrorKind::Usage, "there is no metric '{}'{}; there are {}", name, did_you_mean(name, names),
+       fmt::join(names, ", "));
+}
+
+std::vector<std::string> fitting_metrics(const Tensor& output) {
+  std::vector<std::string> names;
+  for (const MetricEntry& entry : entries()) {
+    if (entry.fits != nullptr && entry.fits(output)) names.emplace_back(entry.info.name);
+  }
+  return names;
 }
 
 std::int64_t num_rows(const Tensor& tensor) {
@@ -43,21 +64,9 @@ std::span<const MetricInfo> all_metrics() noexcept {
   return infos;
 }
 
-namespace {
-
-const metrics::MetricEntry& find_entry(std::string_view name) {
-  std::vector<std::string> names;
-  for (const auto& entry : metrics::entries()) {
-    if (entry.info.name == name) return entry;
-    names.emplace_back(entry.info.name);
-  }
-  fail(ErrorKind::Usage, "there is no metric '{}'{}; there are {}", name, did_you_mean(name, names),
-       fmt::join(names, ", "));
+const MetricInfo& find_metric(std::string_view name) { return metrics::find_entry(name).info; }
+std::unique_ptr<Metric> make_metric(std::string_view name) {
+  return metrics::find_entry(name).make();
 }
-
-}  // namespace
-
-const MetricInfo& find_metric(std::string_view name) { return find_entry(name).info; }
-std::unique_ptr<Metric> make_metric(std::string_view name) { return find_entry(name).make(); }
 
 }  // namespace quench

@@ -41,7 +41,8 @@ class Sqnr final : public Metric {
 MetricEntry sqnr() {
   return {{"sqnr", "signal to noise ratio against the reference in dB, over all elements", false,
            true, Gather::Power},
-          []() -> std::unique_ptr<Metric> { return std::make_unique<Sqnr>(); }};
+          []() -> std::unique_ptr<Metric> { return std::make_unique<Sqnr>(); },
+          is_comparable};
 }
 
 }  // namespace quench::metrics

@@ -4,6 +4,7 @@
 
 #include "options/row.h"
 #include "quench/plan.h"
+#include "quench/presets.h"
 
 namespace quench {
 namespace options {

@@ -18,7 +18,27 @@ const std::vector<TargetInfo>& all_targets() {
   return list;
 }
 
+namespace {
+
+/// What people call some of them for short.
+struct TargetAlias {
+  std::string_view alias;
+  std::string_view name;
+};
+constexpr TargetAlias kAliases[] = {
+#define QUENCH_TARGET(name)
+#define QUENCH_TARGET_ALIAS(alias, name) {#alias, #name},
+#include "plan/targets.inc"
+#undef QUENCH_TARGET_ALIAS
+#undef QUENCH_TARGET
+};
+
+}  // namespace
+
 const TargetInfo& find_target(std::string_view name) {
+  for (const auto& [alias, meant] : kAliases) {
+    if (alias == name) name = meant;
+  }
   std::vector<std::string> names;
   for (const TargetInfo& target : all_targets()) {
     if (target.name == name) return target;

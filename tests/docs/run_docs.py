@@ -66,7 +66,7 @@ def write_made(page):
 
 
 def main():
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = [ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     if "--write" in sys.argv:
         for page in pages:
             write_made(page)

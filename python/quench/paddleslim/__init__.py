@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PaddleSlim's quantisation calls: `import quench.paddleslim as paddleslim`.
+
+Models are paths, of Paddle or of ONNX, or quench.Model; observers, configuration and files are
+PaddleSlim's. What speaks of Paddle's runtime (executor, scope) is taken and not needed.
+"""
+import inspect
+
+import quench
+from quench._quench import paddleslim as _slim
+from quench._quench.paddleslim import LegacyPTQ, QuantConfig  # noqa: F401
+
+__all__ = ["AnalysisPTQ", "Executor", "LegacyPTQ", "PTQ", "QuantConfig", "observers", "quant",
+           "quant_post_dynamic", "quant_post_only_weight", "quant_post_static"]
+
+
+def quant_post_static(executor=None, model_dir=None, quantize_model_path=None, **options):
+    """Quantises a model by samples and writes it, as PaddleSlim's function does."""
+    _slim.quant_post_static(model_dir=model_dir, quantize_model_path=quantize_model_path, **options)
+
+
+def quant_post_dynamic(model_dir=None, save_model_dir=None, **options):
+    """Stores the weights of a model as integers, as PaddleSlim's function does."""
+    _slim.quant_post_dynamic(model_dir=model_dir, save_model_dir=save_model_dir, **options)
+
+
+quant_post_only_weight = quant_post_dynamic
+
+
+def PTQ(config=None, **legacy):
+    """Quantises in steps: `quantize(model)`, run it, `convert(model)`. Without a QuantConfig it is
+    the older class, by activation_quantizer and weight_quantizer."""
+    return LegacyPTQ(**legacy) if config is None else _slim.PTQ(config, **legacy)
+
+
+class Executor:
+    """What an eval_function of PaddleSlim's runs the quantised model with."""
+
+    def run(self, program, feed=None, fetch_list=None, return_numpy=True):
+        results = program.session.run(feed, [str(name) for name in fetch_list or []])
+        return [results[str(name)] for name in fetch_list or program.session.outputs]
+
+
+class _Program:
+    def __init__(self, model):
+        self.session = quench.Session(model)
+
+
+def _takes_program(function):
+    """Whether it is called as PaddleSlim does: (executor, program, feed_names, fetch_list)."""
+    try:
+        inspect.signature(function).bind(None, None, None, None)
+    except TypeError:
+        return False
+    except ValueError:  # a function that does not say
+        return False
+    return True
+
+
+def _evaluator(function):
+    if function is None or not _takes_program(function):
+        return function
+
+    def evaluate(model):
+        program = _Program(model)
+        return function(Executor(), program, program.session.inputs, program.session.outputs)
+    return evaluate
+
+
+class AnalysisPTQ(_slim.AnalysisPTQ):
+    """Finds the layers that cost accuracy, as PaddleSlim's class does."""
+
+    def __init__(self, model_dir=None, eval_function=None, **options):
+        super().__init__(model_dir=model_dir, eval_function=_evaluator(eval_function), **options)
+
+
+from quench.paddleslim import observers, quant  # noqa: E402,F401

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a long call from Python runs with: without Python's lock, stopped by Ctrl-C, logging there.
+#include "python/src/call.h"
+
+#include <csignal>
+
+#include "python/src/keywords.h"
+
+namespace quench::python {
+namespace {
+
+std::atomic<std::atomic<bool>*> watched{nullptr};
+struct sigaction before {};
+
+/// Python's own handler only notes the signal, and acts on it when Python code runs again.
+extern "C" void on_interrupt(int signal) {
+  if (std::atomic<bool>* flag = watched.load()) flag->store(true);
+  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) before.sa_handler(signal);
+}
+
+bool interrupts_are_pythons() {
+  const py::module_ threading = py::module_::import("threading");
+  if (!threading.attr("current_thread")().is(threading.attr("main_thread")())) return false;
+  const py::module_ signal = py::module_::import("signal");
+  return signal.attr("getsignal")(SIGINT).is(signal.attr("default_int_handler"));
+}
+
+}  // namespace
+
+py::str to_text(std::string_view text) {
+  PyObject* decoded =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  if (decoded == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(decoded);
+}
+
+Call::Watch::Watch(Call& call) {
+  if (watched.load() != nullptr || !interrupts_are_pythons()) return;
+  watching_ = true;
+  watched.store(&call.cancel_);
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  (void)::sigaction(SIGINT, &action, &before);
+}
+
+Call::Watch::~Watch() {
+  if (!watching_) return;
+  (void)::sigaction(SIGINT, &before, nullptr);
+  watched.store(nullptr);
+}
+
+Call::Call(int threads, std::uint64_t seed, const py::object& progress) {
+  context_.threads = threads;
+  context_.seed = seed;
+  context_.cancel = &cancel_;
+  context_.log = [this](LogLevel level, std::string_view line) { log(level, line); };
+  bar_ = py::module_::import("quench._progress").attr("bar")(progress);
+  if (bar_.is_none()) return;
+  context_.progress = [this](const Progress& now) { show(now); };
+}
+
+Call::~Call() {
+  if (bar_.is_none()) return;
+  try {
+    bar_.attr("close")();
+  } catch (py::error_already_set& raised) {
+    raised.discard_as_unraisable("quench: closing the progress bar");
+  }
+}
+
+void Call::keep(py::error_already_set raised) {
+  cancel_.store(true);
+  if (!raised_) raised_.emplace(std::move(raised));
+}
+
+void Call::raise_pending(const Error& error) {
+  if (raised_) {
+    py::error_already_set raised = std::move(*raised_);
+    raised_.reset();
+    throw raised;
+  }
+  if (error.kind() == ErrorKind::Cancelled && PyErr_CheckSignals() != 0) {
+    throw py::error_already_set();
+  }
+}
+
+void Call::log(LogLevel level, std::string_view line) {
+  callback([&] {
+    const py::object logger = py::module_::import("logging").attr("getLogger")("quench");
+    const char* name = level == LogLevel::Warning ? "warning"
+                       : level == LogLevel::Info  ? "info"
+                                                  : "debug";
+    logger.attr(name)("%s", to_text(in_python(std::string(line))));
+    return true;
+  });
+}
+
+void Call::show(const Progress& progress) {
+  callback([&] {
+    bar_(to_text(progress.phase), progress.done, progress.total);
+    return true;
+  });
+}
+
+void bind_errors(py::module_& module) {
+  static PyObject* type = PyErr_NewExceptionWithDoc(
+      "quench.Error",
+      "What went wrong, in one sentence that says what to do. `kind` is one of usage, bad_model, "
+      "bad_data, bad_config, unsupported, io, internal, cancelled.",
+      nullptr, nullptr);
+  module.attr("Error") = py::handle(type);
+  py::register_exception_translator([](std::exception_ptr pointer) {
+    try {
+      if (pointer) std::rethrow_exception(pointer);
+    } catch (const Error& error) {
+      const py::object raised =
+          py::reinterpret_borrow<py::object>(type)(to_text(in_python(error.what())));
+      raised.attr("kind") = name_of(error.kind());
+      PyErr_SetObject(type, raised.ptr());
+    }
+  });
+}
+
+}  // namespace quench::python

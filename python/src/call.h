@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a long call from Python runs with: without Python's lock, stopped by Ctrl-C, logging there.
+#pragma once
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "quench/context.h"
+#include "quench/error.h"
+
+namespace quench::python {
+
+namespace py = pybind11;
+
+/// Text that may come from a file: what is no UTF-8 is replaced.
+py::str to_text(std::string_view text);
+
+/// One call. It must outlive the work, and callbacks made by `callback`.
+class Call {
+ public:
+  /// `progress` is what the Python side takes: a callable, True, False or None.
+  Call(int threads, std::uint64_t seed, const py::object& progress);
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call();
+
+  const Context& context() const { return context_; }
+
+  /// Runs work(context) without Python's lock. What a callback raised, or Ctrl-C, comes out as it
+  /// was raised.
+  template <typename Work>
+  auto run(const Work& work) {
+    const Watch watch(*this);
+    try {
+      const py::gil_scoped_release release;
+      return work(context_);
+    } catch (const Error& error) {
+      raise_pending(error);
+      throw;
+    }
+  }
+
+  /// Calls Python from any thread of the work. What it raises ends the work.
+  template <typename Body>
+  auto callback(const Body& body) {
+    const py::gil_scoped_acquire lock;
+    try {
+      return body();
+    } catch (py::error_already_set& raised) {
+      keep(std::move(raised));
+      throw Error(ErrorKind::Cancelled, "a callback raised an exception");
+    }
+  }
+
+ private:
+  /// Listens for Ctrl-C while it lives, on the main thread of a program that leaves it to Python.
+  class Watch {
+   public:
+    explicit Watch(Call& call);
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    ~Watch();
+
+   private:
+    bool watching_ = false;
+  };
+
+  void keep(py::error_already_set raised);
+  void raise_pending(const Error& error);
+  void log(LogLevel level, std::string_view line);
+  void show(const Progress& progress);
+
+  Context context_;
+  std::atomic<bool> cancel_{false};
+  std::optional<py::error_already_set> raised_;
+  py::object bar_;
+};
+
+/// Makes quench.Error, and what turns ours into it.
+void bind_errors(py::module_& module);
+
+}  // namespace quench::python

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples from Python: arrays, dicts, tuples, and anything that can be iterated over.
+#include "python/src/samples.h"
+
+#include <fmt/format.h>
+
+#include "python/src/tensors.h"
+#include "quench/error.h"
+
+namespace quench::python {
+namespace {
+
+/// An iterable without a length and a limit may never end. More than this is taken for that.
+constexpr std::int64_t kMostItems = 100'000;
+/// What is iterated over is held in memory.
+constexpr std::size_t kMostBytes = std::size_t{16} << 30;
+
+bool is_array(const py::handle& object) {
+  return py::hasattr(object, "__array__") || py::hasattr(object, "__array_interface__") ||
+         PyObject_CheckBuffer(object.ptr()) != 0;
+}
+
+bool is_number(const py::handle& object) {
+  return PyNumber_Check(object.ptr()) != 0 && !is_array(object);
+}
+
+bool is_list(const py::handle& object) {
+  return py::isinstance<py::tuple>(object) || py::isinstance<py::list>(object);
+}
+
+/// Lists of numbers, at any depth: an array that nobody made one yet.
+bool is_nested_numbers(py::object object) {
+  constexpr int kMostDepth = 16;
+  for (int depth = 0; depth < kMostDepth && is_list(object) && py::len(object) > 0; ++depth) {
+    object = object[py::int_(0)];
+  }
+  return is_number(object);
+}
+
+GivenBatch batch_of(const py::handle& item) {
+  if (py::isinstance<py::dict>(item)) {
+    return {.named = to_tensors(py::reinterpret_borrow<py::dict>(item)), .in_order = {}};
+  }
+  GivenBatch batch;
+  const auto object = py::reinterpret_borrow<py::object>(item);
+  if (!is_list(item) || is_nested_numbers(object)) {
+    batch.in_order.push_back(to_tensor(item));
+    return batch;
+  }
+  for (const py::handle part : object) batch.in_order.push_back(to_tensor(part));
+  return batch;
+}
+
+std::size_t bytes_of(const GivenBatch& batch) {
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : batch.named) bytes += tensor.bytes().size();
+  for (const Tensor& tensor : batch.in_order) bytes += tensor.bytes().size();
+  return bytes;
+}
+
+py::iterator iterate(const py::object& data) {
+  // PaddleSlim's generators are functions that make them.
+  if (!py::hasattr(data, "__iter__") && PyCallable_Check(data.ptr()) != 0) return py::iter(data());
+  if (!py::hasattr(data, "__iter__") && !py::hasattr(data, "__getitem__")) {
+    throw Error(ErrorKind::Usage,
+                fmt::format("data is a path, an array, or an iterable of arrays, dicts or tuples; "
+                            "got {}",
+                            std::string(py::str(py::type::of(data).attr("__name__")))));
+  }
+  return py::iter(data);
+}
+
+[[noreturn]] void refuse_more(std::int64_t items) {
+  throw Error(
+      ErrorKind::BadData,
+      fmt::format("the data has not ended after {} items, and what is iterated over is held "
+                  "in memory: give limit=N to use the first N samples",
+                  items));
+}
+
+GivenSamples drain(const py::object& data, const std::vector<Value>& inputs, const Taken& taken) {
+  const bool endless = !py::hasattr(data, "__len__");
+  GivenSamples given;
+  std::int64_t samples = 0;
+  std::size_t bytes = 0;
+  for (const py::handle item : iterate(data)) {
+    GivenBatch batch = batch_of(item);
+    const auto index = static_cast<std::int64_t>(given.batches.size());
+    try {
+      samples += count_samples(batch, inputs);
+    } catch (Error& error) {
+      throw error.in(fmt::format("data[{}]", index));
+    }
+    bytes += bytes_of(batch);
+    given.batches.push_back(std::move(batch));
+    if (taken.samples > 0 && samples >= taken.samples) break;
+    if (taken.items > 0 && index + 1 >= taken.items) break;
+    const bool limited = taken.samples > 0 || taken.items > 0;
+    if ((endless && !limited && index + 1 >= kMostItems) || bytes > kMostBytes) {
+      refuse_more(index + 1);
+    }
+  }
+  return given;
+}
+
+}  // namespace
+
+bool is_path(const py::handle& object) {
+  return py::isinstance<py::str>(object) || py::hasattr(object, "__fspath__");
+}
+
+std::string to_path(const py::handle& object) {
+  return py::cast<std::string>(py::module_::import("os").attr("fspath")(object));
+}
+
+void set_data(DataOptions& options, const py::object& data, const std::vector<Value>& inputs,
+              const Taken& taken) {
+  if (data.is_none()) return;
+  if (is_path(data)) {
+    options.path = to_path(data);
+    return;
+  }
+  GivenSamples given;
+  const bool at_once =
+      is_array(data) || py::isinstance<py::dict>(data) || py::isinstance<py::tuple>(data);
+  if (at_once) {
+    given.batches.push_back(batch_of(data));
+    (void)count_samples(given.batches.front(), inputs);  // what does not fit is refused here
+  } else {
+    given = drain(data, inputs, taken);
+  }
+  if (options.given) given.labels = options.given->labels;
+  options.path = kGivenPath;
+  options.given = std::make_shared<const GivenSamples>(std::move(given));
+}
+
+void set_labels(DataOptions& options, const py::object& labels) {
+  if (is_path(labels)) {
+    options.labels = to_path(labels);
+    return;
+  }
+  const Tensor tensor = to_tensor(labels);
+  if (info(tensor.dtype()).is_float) {
+    throw Error(ErrorKind::BadData,
+                "labels are class indices, whole numbers, and these are floats");
+  }
+  const Tensor whole = convert(tensor, DType::Int64);
+  const auto values = whole.data<std::int64_t>();
+  GivenSamples given = options.given ? *options.given : GivenSamples{};
+  given.labels.assign(values.begin(), values.end());
+  if (options.path != kGivenPath) {
+    throw Error(
+        ErrorKind::Usage,
+        "labels as an array go with data as arrays; for data in files give a file of labels");
+  }
+  options.given = std::make_shared<const GivenSamples>(std::move(given));
+}
+
+}  // namespace quench::python

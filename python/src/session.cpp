@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// quench.Session: runs a model on arrays.
+#include "quench/session.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "python/src/bindings.h"
+#include "python/src/samples.h"
+#include "python/src/tensors.h"
+
+namespace quench::python {
+namespace {
+
+/// A session that several threads of Python may call; their runs come one after the other.
+class SharedSession {
+ public:
+  SharedSession(Model model, const SessionOptions& options, const Context& context)
+      : session_(std::move(model), options, context) {}
+
+  TensorMap run(const TensorMap& feeds, const std::vector<std::string>& wanted) {
+    const std::lock_guard lock(mutex_);
+    return session_.run(feeds, wanted);
+  }
+  const Session& session() const { return session_; }
+
+ private:
+  std::mutex mutex_;
+  Session session_;
+};
+
+Dequantize dequantize_of(const std::string& word) {
+  if (word == "at-load") return Dequantize::AtLoad;
+  if (word == "on-the-fly") return Dequantize::OnTheFly;
+  throw Error(ErrorKind::Usage,
+              fmt::format("dequantize is '{}'; expected 'at-load' or 'on-the-fly'", word));
+}
+
+std::unique_ptr<SharedSession> open_session(const py::object& model,
+                                            const std::vector<std::string>& taps, bool reference,
+                                            const std::string& dequantize, int threads) {
+  SessionOptions options;
+  options.taps = taps;
+  options.reference = reference;
+  options.dequantize = dequantize_of(dequantize);
+  const ModelFile file(model);
+  Call call(threads, 0, py::bool_(false));
+  return call.run([&](const Context& context) {
+    // The call ends before the session: its log and its flag must not be used later.
+    Context of_session;
+    of_session.threads = context.threads;
+    return std::make_unique<SharedSession>(load(file.path()), options, of_session);
+  });
+}
+
+TensorMap feeds_of(const Session& session, const py::object& given) {
+  if (py::isinstance<py::dict>(given)) return to_tensors(py::reinterpret_borrow<py::dict>(given));
+  const bool several = py::isinstance<py::tuple>(given) || py::isinstance<py::list>(given);
+  const py::list arrays = several ? py::list(given) : py::list(py::make_tuple(given));
+  if (py::len(arrays) != session.inputs().size()) {
+    throw Error(ErrorKind::BadData, fmt::format("the model has {} inputs, and {} arrays are given",
+                                                session.inputs().size(), py::len(arrays)));
+  }
+  TensorMap feeds;
+  for (std::size_t i = 0; i < session.inputs().size(); ++i) {
+    feeds[session.inputs()[i].name] = to_tensor(arrays[i]);
+  }
+  return feeds;
+}
+
+py::dict run_session(SharedSession& session, const py::object& inputs,
+                     const std::vector<std::string>& outputs) {
+  const TensorMap feeds = feeds_of(session.session(), inputs);
+  TensorMap results;
+  {
+    const py::gil_scoped_release release;
+    results = session.run(feeds, outputs);
+  }
+  return to_arrays(results);
+}
+
+std::vector<std::string> names_of(const std::vector<Value>& values) {
+  std::vector<std::string> names;
+  for (const Value& value : values) names.push_back(value.name);
+  return names;
+}
+
+}  // namespace
+
+void bind_session(py::module_& module) {
+  py::class_<SharedSession>(module, "Session",
+                            "A model made ready to run. May be used from several threads, whose "
+                            "runs come one after the other.")
+      .def(py::init(&open_session), py::arg("model"), py::kw_only(),
+           py::arg("taps") = std::vector<std::string>(), py::arg("reference") = false,
+           py::arg("dequantize") = "at-load", py::arg("threads") = 0,
+           "taps: values besides the outputs that runs may ask for. reference: plain kernels. "
+           "dequantize: when stored weights become floats, 'at-load' or 'on-the-fly'.")
+      .def("run", &run_session, py::arg("inputs"), py::arg("outputs") = std::vector<std::string>(),
+           "Computes outputs by name from a dict of arrays, one array, or a list of them in the "
+           "order of the inputs. Arrays are neither copied on the way in nor on the way out; "
+           "results are read-only.")
+      .def_property_readonly("inputs",
+                             [](const SharedSession& s) { return names_of(s.session().inputs()); })
+      .def_property_readonly(
+          "outputs", [](const SharedSession& s) { return names_of(s.session().outputs()); });
+}
+
+}  // namespace quench::python
