@@ -206,6 +206,14 @@ void add_summary(const tune::State& state, const std::string& model_path, Report
   add("calibration samples", format("{}", report.calibration_samples));
   add("layers with corrected bias", format("{}", report.corrected_layers));
   add("groups of equalised channels", format("{}", report.equalized_groups));
+  if (report.training.steps > 0) {
+    add("training steps", format("{}", report.training.steps));
+    add("step that was kept", format("{}", report.training.best_step));
+    if (report.training.start_score) {
+      add(format("validation {} before training", report.training.score_name),
+          format("{:.4f}", *report.training.start_score));
+    }
+  }
   if (worst != nullptr) {
     add("least accumulated SQNR, dB", format("{:.2f} ({})", worst->error->sqnr, worst->name));
   }
@@ -224,9 +232,16 @@ ReportData page_of(const tune::State& state, const Model& quantized,
   gatherer.add_nodes(data);
   data.title = format("Quench: {}", model_path);
   data.outputs = state.report.outputs;
+  data.training = state.report.training;
   add_settings(state, data);
   add_summary(state, model_path, data);
   return data;
+}
+
+ReportHistogram histogram_of(const std::string& name, const Tensor& weight) {
+  Statistic statistic;
+  statistic.add_sample(to_float(weight));
+  return histogram_of(name, statistic, nullptr);
 }
 
 void add_sensitivity(const SensitivityResult& result, ReportData& data) {

@@ -11,6 +11,8 @@ namespace quench::report {
 /// Layers, graph, settings and summary of a job that has been tuned; `quantized` is what it made,
 /// with the float model's names.
 ReportData page_of(const tune::State& state, const Model& quantized, const std::string& model_path);
+/// Of a weight that is in float.
+ReportHistogram histogram_of(const std::string& name, const Tensor& weight);
 void add_sensitivity(const SensitivityResult& result, ReportData& data);
 void write_page(const ReportData& data, const std::string& path, Outputs& outputs);
 

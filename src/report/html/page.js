@@ -123,6 +123,22 @@ const ranking = () => {
     options: { ...OPTIONS, indexAxis: "y", scales: { y: { ticks: { autoSkip: false } } } } });
 };
 
+// The loss, and on an axis of its own the score of the validation set; step 0 is before training.
+const training = () => {
+  const section = document.getElementById("training-section");
+  if (!data.training) { section.remove(); return; }
+  const { points, score, start, kept } = data.training;
+  const at = (key) => points.map((point) => ({ x: point.step, y: point[key] })).filter((point) => point.y !== null);
+  const scores = (start === null ? [] : [{ x: 0, y: start }]).concat(at("score"));
+  const line = (label, list, color, axis, pointRadius) =>
+    ({ label, data: list, borderColor: color, backgroundColor: color, yAxisID: axis, pointRadius, showLine: true });
+  draw("training", { type: "scatter",
+    data: { datasets: [line("loss", at("loss"), "#1d3557", "y", 0)].concat(scores.length ? [line(`validation ${score}`, scores, "#e76f51", "right", 4)] : []) },
+    options: { ...OPTIONS, plugins: { subtitle: { display: true, text: `kept: step ${kept}` } },
+      scales: { x: { title: { display: true, text: "step" }, min: 0 }, y: { title: { display: true, text: "loss" } },
+        right: { position: "right", display: scores.length > 0, grid: { drawOnChartArea: false } } } } });
+};
+
 // Nodes in rows by how far they are from the inputs, with a line for each value.
 const graph = () => {
   const SVG = "http://www.w3.org/2000/svg";
@@ -165,6 +181,7 @@ pairs("settings", data.settings);
 document.getElementById("search").oninput = fill;
 fill();
 along();
+training();
 ranking();
 if (data.layers.length) choose(0);
 requestAnimationFrame(() => { graph(); document.body.dataset.ready = String(Math.round(performance.now())); });
