@@ -22,7 +22,7 @@ FASHION_FLAGS = ["--mean", "72.9", "--std", "90"]
 
 
 def fashion(model, folder):
-    """The images behind those that are learned from."""
+    """The demo's 1,000 images, which it learns from too, without their labels."""
     images = gzip.decompress((FASHION / "fashion-test-images-idx3-ubyte.gz").read_bytes())[16:]
     labels = gzip.decompress((FASHION / "fashion-test-labels-idx1-ubyte.gz").read_bytes())[8:]
     x = (np.frombuffer(images, np.uint8).reshape(-1, 1, 28, 28).astype(np.float32) - 72.9) / 90
@@ -45,10 +45,10 @@ ROWS = [
      ["quantize", "--reconstruct", "--held-out", "400"], cifar, 86.5),
     ("DS-CNN KWS, W4A8, trained", MODELS / "dscnn_kws_bn.onnx",
      ["--data", DATA / "kws/calib_x.npy"], ["--weight-bits", "4"],
-     ["train", "--epochs", "100"], words, 90.5),
+     ["train", "--epochs", "100", "--distill-features", "1", "--rate", "0.002"], words, 90.5),
     ("MobileNetV2, W4A8, reconstructed", MODELS / "mobilenet_v2.onnx",
      ["--data", DATA / "imagenet-mini/calib", *PHOTO], ["--weight-bits", "4"],
-     ["quantize", "--reconstruct", "--reconstruct-steps", "300"], photos, 77.0),
+     ["quantize", "--reconstruct", "--reconstruct-steps", "100"], photos, 77.0),
     ("Fashion network, W2A8, trained", FASHION / "fashion.onnx",
      ["--data", FASHION / "fashion-test-images-idx3-ubyte.gz", *FASHION_FLAGS],
      ["--weight-bits", "2"], ["train", "--epochs", "60", "--loss", "distill"], fashion, 91.0),
