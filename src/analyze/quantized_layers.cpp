@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "base/format.h"
@@ -16,6 +17,7 @@
 namespace quench::analyze {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// The input that holds the weight of a layer.
 constexpr std::size_t kWeight = 1;
 /// Weights are those of another layer below this cosine. Two that have nothing to do with each
@@ -123,6 +125,7 @@ std::vector<Candidate> candidates(const Model& plain, const ChannelNotes& notes)
     }
     return nullptr;
   };
+  const Uses uses(graph);
   std::vector<Candidate> all;
   for (const Node& node : plain.graph.nodes) {
     const std::optional<passes::Layer> layer = passes::layer_of(rewriter, node);
@@ -131,6 +134,11 @@ std::vector<Candidate> candidates(const Model& plain, const ChannelNotes& notes)
     if (made.plain.weight.dtype() != DType::Float32) continue;
     const std::vector<double>* in = scales(node.inputs[0]);
     const std::vector<double>* out = scales(node.outputs[0]);
+    if (const Node* before = maker(graph, uses, node.inputs[0])) {
+      made.plain.bounds = plan::activation_bounds(graph, *before, plain.opset());
+      // Channels that were scaled have an upper bound each.
+      if (made.plain.bounds && in != nullptr) made.plain.bounds->max = kInfinity;
+    }
     std::vector<float> weight = to_float(made.plain.weight);
     std::vector<float> bias;
     if (layer->bias != kNoValue) bias = to_float(*graph.constant(layer->bias));
@@ -292,6 +300,28 @@ void QuantizedLayers::find_twins(const Model& plain) {
   sites_ = std::move(sites);
 }
 
+namespace {
+
+/// Puts a Max and a Min before the node at `place`, whose first input they clamp.
+void clamp_input(Graph& graph, std::size_t place, const Range& bounds) {
+  const auto add = [&](const char* type, double bound) {
+    if (!std::isfinite(bound)) return;
+    Node node;
+    node.op_type = type;
+    node.name = graph.nodes[place].name + ":" + type;
+    node.inputs = {graph.nodes[place].inputs[0],
+                   graph.add_constant("bound", Tensor::of<float>({}, {static_cast<float>(bound)}))};
+    node.outputs = {graph.add_fresh("bounded", graph[node.inputs[0]].type)};
+    graph.nodes[place].inputs[0] = node.outputs[0];
+    graph.nodes.insert(graph.nodes.begin() + static_cast<std::ptrdiff_t>(place), std::move(node));
+    ++place;
+  };
+  add("Max", bounds.min);
+  add("Min", bounds.max);
+}
+
+}  // namespace
+
 Model QuantizedLayers::without(std::size_t layer) const {
   const Site& site = sites_[layer];
   Model model = model_;
@@ -310,7 +340,9 @@ Model QuantizedLayers::without(std::size_t layer) const {
       if (own) inputs[i] = graph.add_constant("float:" + layers_[layer].name + "/bias", *own);
     }
   }
+  const bool was_quantized = inputs[0] != graph.nodes[site.node].inputs[0];
   graph.nodes[site.node].inputs = std::move(inputs);
+  if (was_quantized && site.plain.bounds) clamp_input(graph, site.node, *site.plain.bounds);
   return model;
 }
 

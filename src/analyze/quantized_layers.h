@@ -14,6 +14,8 @@ namespace quench::analyze {
 struct FloatLayer {
   Tensor weight;
   std::optional<Tensor> bias;
+  /// What the node before it clamps to: quantised models may leave that to the range of the scale.
+  std::optional<Range> bounds;
 };
 
 /// Layers whose weights a DequantizeLinear makes. A layer is found in the float model by the name

@@ -121,11 +121,8 @@ void embedding(Builder& b) {
   b.node("Gather", {table, b.last()});
 }
 
-std::vector<Operator> operators() {
-  const auto set_int = [](const char* key, std::int64_t value) {
-    return [=](Node& node) { node.set(key, value); };
-  };
-  std::vector<Operator> all = {
+std::vector<Operator> layers() {
+  return {
       {"Conv", kImages,
        [](Builder& b) {
          b.node("Conv", {b.x(), b.weight("w", {4, 3, 3, 3}), b.weight("b", {4})})
@@ -164,6 +161,14 @@ std::vector<Operator> operators() {
          b.node("LayerNormalization", {before, b.weight("scale", {8}), b.weight("shift", {8})});
        }},
       {"attention", kRows, attention},
+  };
+}
+
+std::vector<Operator> between_layers() {
+  const auto set_int = [](const char* key, std::int64_t value) {
+    return [=](Node& node) { node.set(key, value); };
+  };
+  return {
       {"AveragePool", kImages,
        [](Builder& b) {
          b.node("AveragePool", {b.conv()}).set("kernel_shape", std::vector<std::int64_t>{2, 2});
@@ -203,6 +208,11 @@ std::vector<Operator> operators() {
          b.node("Add", {b.last(), before});
        }},
   };
+}
+
+std::vector<Operator> operators() {
+  std::vector<Operator> all = layers();
+  for (Operator& each : between_layers()) all.push_back(std::move(each));
   return all;
 }
 
