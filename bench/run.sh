@@ -35,4 +35,5 @@ measure "dynamic quantisation of sentence encoders" bench/stsb.py --time
 measure "analysis: sensitivity" bench/sensitivity.py
 measure "analysis: statistics and report" bench/analysis.py
 measure "analysis: evaluations to meet a target" bench/target.py
+measure "training: steps beside float and beside torch.ao" bench/train.py
 exit $status

@@ -18,6 +18,18 @@
 namespace quench::cli {
 namespace {
 
+/// Options of a quantisation mean nothing to a model that is quantised already: those of samples
+/// are left.
+void refuse_quantizing_options(const std::vector<std::string_view>& given) {
+  for (const std::string_view name : given) {
+    const bool samples = (find_option(name).jobs & kForSamples) != 0 || name == "batch";
+    if (samples) continue;
+    throw Error(ErrorKind::Usage, "--" + std::string(name) +
+                                      " says how to quantise, but with --float the model is "
+                                      "quantised already: leave it out");
+  }
+}
+
 struct SensitivityFlags {
   AnalyzeFlags shared;
   SensitivityOptions how;
@@ -31,7 +43,8 @@ Json result_json(const SensitivityResult& result) {
                {"samples", result.samples},
                {"resumed", result.resumed},
                {"seconds", result.seconds},
-               {"calibration_seconds", result.calibration_seconds}};
+               {"calibration_seconds", result.calibration_seconds},
+               {"not_in_float_model", result.strangers}};
   json["layers"] = Json::array();
   for (const LayerSensitivity& layer : result.layers) {
     json["layers"].push_back({{"layer", layer.layer},
@@ -61,7 +74,7 @@ void print_result(const SensitivityResult& result, const std::string& folder) {
   print("\n" + grouped(static_cast<std::int64_t>(result.layers.size())) + " layers, " +
         result.metric + " in float " + fixed(result.float_metric, 4) + ", all quantised " +
         fixed(result.quantized_metric, 4) + ", " + fixed(result.seconds, 1) +
-        " s\nall of them, worst first: " + folder + "/analysis.txt\n");
+        " s\nall of them, the one that costs most first: " + folder + "/analysis.txt\n");
 }
 
 int run_sensitivity(const SensitivityFlags& flags) {
@@ -70,6 +83,7 @@ int run_sensitivity(const SensitivityFlags& flags) {
   const AnalyzeOptions options = analyze_options(flags.shared, context);
   SensitivityOptions how = flags.how;
   how.partial_runs = !flags.whole_runs;
+  if (!how.float_model.empty()) refuse_quantizing_options(flags.shared.job.options.given());
   Outputs outputs;
   note_files(outputs, flags.shared);
   const SensitivityResult result =
@@ -90,14 +104,22 @@ Command setup_sensitivity(CLI::App& analyze) {
   auto flags = std::make_shared<SensitivityFlags>();
   add_analyze_flags(*app, flags->shared);
   add_metric_flags(*app, flags->shared);
-  app->add_flag("--reverse", flags->how.reverse, "Quantise all layers but one instead");
+  CLI::Option* plain =
+      app->add_option("--float", flags->how.float_model,
+                      "The model is quantised already, and this is what it was made from: give one "
+                      "layer at a time its float weights back");
+  plain->type_name("MODEL");
+  app->add_flag("--reverse", flags->how.reverse, "Quantise all layers but one instead")
+      ->excludes(plain);
   app->add_flag("--quick", flags->how.quick,
-                "Few samples first, more only for layers that could be among the worst");
+                "Few samples first, more only for layers that could be among the worst")
+      ->excludes(plain);
   app->add_option("--worst", flags->how.worst, "How many worst layers --quick must be sure of")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   app->add_flag("--whole-runs", flags->whole_runs,
-                "Run the whole model for every layer, without cached values");
+                "Run the whole model for every layer, without cached values")
+      ->excludes(plain);
   app->add_flag("--resume", flags->shared.resume, "Go on where an interrupted run stopped");
   return {app, [flags] { return run_sensitivity(*flags); }};
 }

@@ -16,6 +16,13 @@ namespace {
 
 constexpr double kEpochs = 10;  ///< where no length is given
 
+/// Which step is kept is decided by the validation set: a handful of samples cannot tell.
+QuantizeOptions training_defaults() {
+  QuantizeOptions options;
+  options.held_out = 256;
+  return options;
+}
+
 struct TrainFlags {
   JobFlags job;
   std::string out;
@@ -25,7 +32,7 @@ struct TrainFlags {
 int run_train(const TrainFlags& flags) {
   ProgressBar bar;
   const Context context = make_context(flags.job.common, bar);
-  QuantizeOptions options = options_of(flags.job);
+  QuantizeOptions options = options_of(flags.job, training_defaults());
   options.type = QuantType::Full;
   refuse_idle_options(flags.job.options.given(), options);
   TrainingOptions& training = options.training;
@@ -63,7 +70,7 @@ Command setup_train(CLI::App& root) {
   app->add_option("--report", flags->report,
                   "Write an HTML report of the training curve, layers, ranges and errors")
       ->type_name("HTML");
-  add_job_flags(*app, flags->job, kForTrain);
+  add_job_flags(*app, flags->job, kForTrain, training_defaults());
   return {app, [flags] { return run_train(*flags); }};
 }
 

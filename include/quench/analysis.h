@@ -41,6 +41,8 @@ struct SensitivityResult {
   std::int64_t resumed = 0;              ///< layers whose scores came from a run before
   double seconds = 0;                    ///< evaluation alone
   double calibration_seconds = 0;
+  /// Layers of a quantised model that its float model does not have: they are not ranked.
+  std::vector<std::string> strangers;
 };
 
 /// An interval that holds the true value with 95 % confidence.

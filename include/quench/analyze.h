@@ -34,6 +34,10 @@ struct SensitivityOptions {
   bool quick = false;        ///< sure only of which layers are the worst
   std::int64_t worst = 10;   ///< how many of them
   bool partial_runs = true;  ///< false: run the whole model for every layer
+  /// The model is quantised already, by whatever tool, with Q/DQ nodes; this is what it was made
+  /// from. One layer at a time gets its float weights back and loses its quantisation: what is left
+  /// out best comes first.
+  std::string float_model;
 };
 
 /// Quantises one layer at a time, ranks the layers, and writes `save_dir`/analysis.txt.

@@ -24,7 +24,7 @@ struct PtqConfig {
   double hist_percent = 0.9999;  ///< for `hist`
   /// Of the layers' biases, by the outputs' means; needs `data_loader`, which is read twice.
   bool bias_correction = false;
-  std::string round_type = "round";  ///< "adaround" is refused
+  std::string round_type = "round";  ///< "adaround" learns it, layer by layer, from `data_loader`
   /// Paddle's names or ONNX's; empty: all that the backend runs on integers.
   std::vector<std::string> quantizable_op_type = {"conv2d", "depthwise_conv2d", "conv2d_transpose",
                                                   "mul",    "matmul",           "matmul_v2"};
@@ -111,6 +111,31 @@ class AnalysisPTQ {
 
  private:
   AnalysisPtqOptions options_;
+  Context context_;
+};
+
+/// The parameters of PaddleSlim's AnalysisQAT, with its names and defaults.
+struct AnalysisQatOptions {
+  std::string quant_model_dir;  ///< as for `quant_post_static`; also one that other tools quantised
+  std::string float_model_dir;  ///< what it was made from
+  std::string model_filename;   ///< in both folders
+  std::string params_filename;
+  EvalFunction eval_function;  ///< as for AnalysisPTQ
+  DataOptions data_loader;     ///< samples to evaluate with; their labels where there are any
+  std::string save_dir = "analysis_results";
+  bool resume = false;
+};
+
+/// PaddleSlim's class: what each layer of a quantised model costs, by its score without that
+/// layer's quantisation. The most harmful comes first.
+class AnalysisQAT {
+ public:
+  explicit AnalysisQAT(AnalysisQatOptions options, Context context = {})
+      : options_(std::move(options)), context_(std::move(context)) {}
+  SensitivityResult metric_error_analyse() const;
+
+ private:
+  AnalysisQatOptions options_;
   Context context_;
 };
 

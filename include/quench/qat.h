@@ -11,13 +11,17 @@
 
 #include "quench/preprocess.h"
 #include "quench/ptq.h"
+#include "quench/quanters.h"
 #include "quench/trainable.h"
 
 namespace quench {
 
 /// PaddleSlim's configuration of training, with its names and defaults.
 struct QatConfig {
-  QuantConfig config;  ///< rules, target, layers to leave out; observers may name quanters
+  /// Rules, target, layers to leave out. Where it takes an observer it takes a quanter, by a name
+  /// of `quench list quanters`, PaddleSlim's, or one of `custom_quanters`.
+  QuantConfig config;
+  std::map<std::string, QuanterFactory> custom_quanters;
   std::string weight_preprocess_type;      ///< "" or PACT
   std::string activation_preprocess_type;  ///< "" or PACT
   std::string weight_quantize_type = "channel_wise_abs_max";
@@ -72,6 +76,7 @@ inline std::string QAT::type_of(const QuanterSetup& setup) const {
   const std::string& before =
       setup.is_weight ? config_.weight_preprocess_type : config_.activation_preprocess_type;
   if (!before.empty()) return before;  // PACT clips and quantises
+  if (is_quanter(setup.spec.observer)) return setup.spec.observer;
   return setup.is_weight ? config_.weight_quantize_type : config_.activation_quantize_type;
 }
 
@@ -80,6 +85,8 @@ inline std::unique_ptr<Quanter> QAT::make(const std::string& op_type, QuanterSet
   setup.window_size = config_.window_size;
   const auto mapped = mapping_.find(op_type);
   QuanterFactory factory = setup.is_weight ? weight_quantize_ : act_quantize_;
+  const auto custom = config_.custom_quanters.find(setup.spec.observer);
+  if (custom != config_.custom_quanters.end()) factory = custom->second;
   if (mapped != mapping_.end()) {
     factory = setup.is_weight ? mapped->second.first : mapped->second.second;
   }
@@ -95,9 +102,9 @@ inline TrainableModel QAT::quantize(const Model& model) const {
   QuantConfig config = config_.config;
   if (!config.global.weight_bits) config.global.weight_bits = config_.weight_bits;
   if (!config.global.activation_bits) config.global.activation_bits = config_.activation_bits;
-  if (!config.global.per_channel && config_.weight_quantize_type == "abs_max") {
-    config.global.per_channel = false;
-  }
+  // As with observers, what begins with channel_wise has a scale for each channel.
+  config.default_weight_observer = config_.weight_quantize_type;
+  config.default_activation_observer = config_.activation_quantize_type;
   for (const std::string& layer : config_.quantizable_layer_type) {
     if (layer == "Conv2D")
       config.quantizable_op_type.insert(config.quantizable_op_type.end(), {"Conv"});

@@ -2,6 +2,7 @@
 // The quanters that training knows by name.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,5 +15,7 @@ struct QuanterInfo {
   std::string_view summary;
 };
 std::vector<QuanterInfo> all_quanters();
+/// Whether a quanter is called that, here or in PaddleSlim (lsq_weight, PACT).
+bool is_quanter(const std::string& name);
 
 }  // namespace quench

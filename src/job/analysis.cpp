@@ -17,6 +17,13 @@ using Clock = std::chrono::steady_clock;
 
 void check(const AnalyzeOptions& options, AnalysisNeeds needs) {
   const QuantType type = options.quantize.type;
+  const TrainingOptions& training = options.quantize.training;
+  if (training.adaround || training.reconstruct || training.any()) {
+    fail(
+        ErrorKind::Usage,
+        "analysis quantises layer by layer, and what is learned is learned of all layers together: "
+        "analyse the model that was written, with --float");
+  }
   const bool full = type == QuantType::Full || type == QuantType::None;
   if (full && options.quantize.data.path.empty() && options.quantize.statistics.empty()) {
     fail(ErrorKind::Usage, "analysis needs samples to calibrate with: give --data PATH");
@@ -27,14 +34,18 @@ void check(const AnalyzeOptions& options, AnalysisNeeds needs) {
   }
 }
 
-void open_evaluation(Analysis& analysis, const AnalyzeOptions& options) {
+}  // namespace
+
+void open_evaluation(Evaluation& evaluation, const Model& model, const AnalyzeOptions& options,
+                     const Context& context) {
   if (options.eval_function) {
-    analysis.eval = options.eval_function;
+    evaluation.eval = options.eval_function;
     return;
   }
   if (!options.metric_command.empty()) {
-    analysis.eval = [command = options.metric_command, folder = options.save_dir](const Model& m) {
-      return evaluation::run_metric_command(command, m, folder);
+    evaluation.eval = [command = options.metric_command,
+                       folder = options.save_dir](const Model& m) {
+      return quench::evaluation::run_metric_command(command, m, folder);
     };
     return;
   }
@@ -43,22 +54,18 @@ void open_evaluation(Analysis& analysis, const AnalyzeOptions& options) {
     fail(ErrorKind::Usage, "the metric '{}' needs evaluation data: give --eval-data or --data",
          options.metric.empty() ? "sqnr" : options.metric);
   }
-  const Context& context = analysis.job.context;
-  const Model& model = analysis.job.model;
   const std::vector<Value> inputs = required_inputs(model.graph);
   auto source = open_data(eval, inputs, context);
   std::string metric = options.metric;
   if (metric.empty()) metric = source->has_labels() ? "top1" : "sqnr";
-  analysis.metric.emplace(metric, float_output_names(model.graph));
-  if (analysis.metric->info().needs_labels && !source->has_labels()) {
+  evaluation.metric.emplace(metric, float_output_names(model.graph));
+  if (evaluation.metric->info().needs_labels && !source->has_labels()) {
     fail(ErrorKind::BadData, "the metric '{}' needs labels, and {} has none: give --eval-labels",
          metric, eval.path);
   }
-  evaluation::EvalData data(std::move(source), inputs, options.quantize.batch, context);
-  analysis.evaluator.emplace(model, std::move(data), context);
+  quench::evaluation::EvalData data(std::move(source), inputs, options.quantize.batch, context);
+  evaluation.evaluator.emplace(model, std::move(data), context);
 }
-
-}  // namespace
 
 std::unique_ptr<Analysis> start_analysis(const std::string& model_path,
                                          const AnalyzeOptions& options, AnalysisNeeds needs,
@@ -71,7 +78,8 @@ std::unique_ptr<Analysis> start_analysis(const std::string& model_path,
   prepare(job);
   plan(job);
   // A wrong metric or missing data is reported before the long pass.
-  if (needs == AnalysisNeeds::Evaluation) open_evaluation(*analysis, options);
+  if (needs == AnalysisNeeds::Evaluation)
+    open_evaluation(*analysis, job.model, options, job.context);
   const auto began = Clock::now();
   calibrate_and_tune(job);
   analysis->calibration_seconds = std::chrono::duration<double>(Clock::now() - began).count();

@@ -7,22 +7,38 @@
 
 #include "analyze/simulator.h"
 #include "job/job.h"
-#include "quench/analyze.h"
+#include "quench/jobs.h"
 
 namespace quench::job {
 
+/// How good a model is: by a metric on samples, or by a function.
+struct Evaluation {
+  std::optional<evaluation::Evaluator> evaluator;  ///< nothing where a function evaluates
+  std::optional<evaluation::SampleMetric> metric;
+  EvalFunction eval;  ///< the caller's function, or the metric command
+};
+
+/// Opens the samples that `options` name, with `model` as the float model.
+void open_evaluation(Evaluation& evaluation, const Model& model, const AnalyzeOptions& options,
+                     const Context& context);
+
 /// Made by `start_analysis`.
-struct Analysis {
+struct Analysis : Evaluation {
   Analysis(const std::string& model_path, const QuantizeOptions& options, const Context& context)
       : job(model_path, options, context) {}
 
   Job job;
   std::unique_ptr<analyze::Simulator> simulator;
-  std::optional<evaluation::Evaluator> evaluator;  ///< nothing where a function evaluates
-  std::optional<evaluation::SampleMetric> metric;
-  EvalFunction eval;  ///< the caller's function, or the metric command
   double calibration_seconds = 0;
 };
+
+/// Ranked layers as PaddleSlim's `analysis.txt` has them.
+void write_analysis(const SensitivityResult& result, const std::string& path, Outputs& outputs);
+
+/// `analyze_sensitivity` of a model that is quantised already.
+SensitivityResult analyze_quantized(const std::string& quantized_path,
+                                    const AnalyzeOptions& options, const SensitivityOptions& how,
+                                    const Context& context, Outputs& outputs);
 
 /// Which parts of an analysis are wanted.
 enum class AnalysisNeeds { Statistics, Evaluation };

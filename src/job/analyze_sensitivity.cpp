@@ -131,7 +131,10 @@ void rank_by_data(Analysis& analysis, const SensitivityOptions& how, Checkpoint&
       metric.value(evaluator.samples(analysis.simulator->quantized({}), metric));
 }
 
-void write_analysis(const SensitivityResult& result, const std::string& path, Outputs& outputs) {
+}  // namespace
+
+void job::write_analysis(const SensitivityResult& result, const std::string& path,
+                         Outputs& outputs) {
   std::string text;
   for (const LayerSensitivity& layer : result.layers) {
     text += format("{} layer name: {}, eval metric: {}\n", result.reverse ? "without" : "quant",
@@ -139,8 +142,6 @@ void write_analysis(const SensitivityResult& result, const std::string& path, Ou
   }
   write_text(path, text, outputs);
 }
-
-}  // namespace
 
 SensitivityResult analyze_sensitivity(const std::string& model_path, const AnalyzeOptions& options,
                                       const SensitivityOptions& how, const Context& context) {
@@ -153,6 +154,9 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
                                       const SensitivityOptions& how, const Context& context,
                                       Outputs& outputs) {
   if (how.worst < 1) fail(ErrorKind::Usage, "the worst layers must be at least 1");
+  if (!how.float_model.empty()) {
+    return job::analyze_quantized(model_path, options, how, context, outputs);
+  }
   const std::filesystem::path folder(options.save_dir);
   const std::string table = (folder / "analysis.txt").string();
   const std::string scores = (folder / "analysis_checkpoint.json").string();
@@ -176,7 +180,7 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
     rank_by_data(analysis, how, checkpoint, context, result);
   }
   result.calibration_seconds = analysis.calibration_seconds;
-  write_analysis(result, table, outputs);
+  job::write_analysis(result, table, outputs);
   if (!page.empty()) {
     job::lower(analysis.job);
     report::ReportData data = report::page_of(analysis.job, analysis.job.quantized, model_path);

@@ -26,7 +26,11 @@ struct Form {
   void (*set)(QuantizeOptions& how);
 };
 
-constexpr std::array<Form, 4> kForms = {{
+/// A few seconds of the demo's network.
+constexpr std::int64_t kTrainingSteps = 150;
+constexpr std::int64_t kTrainingBatch = 16;
+
+constexpr std::array<Form, 5> kForms = {{
     {"_int8", [](QuantizeOptions&) {}},
     {"_4bit",
      [](QuantizeOptions& how) {
@@ -40,11 +44,17 @@ constexpr std::array<Form, 4> kForms = {{
        how.weight.auto_tune = true;
      }},
     {"_dynamic", [](QuantizeOptions& how) { how.type = QuantType::Dynamic; }},
+    {"_2bit_trained",
+     [](QuantizeOptions& how) {
+       how.config.global.weight_bits = 2;
+       how.training.steps = kTrainingSteps;
+       how.training.loss = "distill";
+     }},
 }};
 
 /// Writes `<folder>/<name><suffix>.onnx` and returns its path.
 std::string quantize_into(const std::string& path, const Form& form, const DemoOptions& options,
-                          const Context& context) {
+                          std::int64_t samples, const Context& context) {
   const std::filesystem::path folder = options.int8_folder;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -55,20 +65,20 @@ std::string quantize_into(const std::string& path, const Form& form, const DemoO
   std::string out = (folder / name).string();
   QuantizeOptions how;
   how.data = options.evaluate.data;
-  const std::int64_t limit = how.data.limit;
-  how.data.limit =
-      limit > 0 ? std::min(limit, options.calibration_samples) : options.calibration_samples;
+  how.data.limit = std::min(samples, options.calibration_samples);
   form.set(how);
+  how.training.batch = std::clamp<std::int64_t>(how.data.limit / 2, 1, kTrainingBatch);
   quantize(path, out, how, context);
   return out;
 }
 
 /// A row for a form; nothing where the model has no layer of the kind it is for.
 std::optional<DemoRow> form_row(const std::string& path, const Form& form,
-                                const DemoOptions& options, const Context& context) {
+                                const DemoOptions& options, std::int64_t samples,
+                                const Context& context) {
   std::string made;
   try {
-    made = quantize_into(path, form, options, context);
+    made = quantize_into(path, form, options, samples, context);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::Unsupported) return std::nullopt;
     throw;
@@ -86,10 +96,12 @@ std::vector<DemoRow> demo(const DemoOptions& options, const Context& context) {
   for (const std::string& path : options.models) {
     DemoRow row = score(path, options, context);
     row.timing = bench(path, options.bench, context);
+    const std::int64_t samples = row.samples;
     rows.push_back(std::move(row));
     if (options.int8_folder.empty()) continue;
     for (const Form& form : kForms) {
-      if (auto made = form_row(path, form, options, context)) rows.push_back(std::move(*made));
+      if (auto made = form_row(path, form, options, samples, context))
+        rows.push_back(std::move(*made));
     }
   }
   return rows;

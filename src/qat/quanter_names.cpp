@@ -23,7 +23,10 @@ std::span<const QuanterRow> quanter_rows() {
   return kRows;
 }
 
-std::string quanter_called(const std::string& name, bool is_weight) {
+namespace {
+
+/// Our name for what a user wrote, which may be PaddleSlim's.
+const std::string& own_name(const std::string& name) {
   static const std::map<std::string, std::string> kPaddle = {
       {"lsq_weight", "lsq_plus"},
       {"channel_wise_lsq_weight", "lsq_plus"},
@@ -35,7 +38,13 @@ std::string quanter_called(const std::string& name, bool is_weight) {
       {"FakeQuanterWithAbsMaxObserver", "moving_average_abs_max"},
       {"FakeQuanterChannelWiseAbsMaxObserver", "channel_wise_abs_max"}};
   const auto translated = kPaddle.find(name);
-  const std::string& wanted = translated == kPaddle.end() ? name : translated->second;
+  return translated == kPaddle.end() ? name : translated->second;
+}
+
+}  // namespace
+
+std::string quanter_called(const std::string& name, bool is_weight) {
+  const std::string& wanted = own_name(name);
   const auto rows = quanter_rows();
   const auto found = std::ranges::find(rows, wanted, &QuanterRow::name);
   if (found == rows.end()) {
@@ -55,6 +64,11 @@ std::string quanter_called(const std::string& name, bool is_weight) {
 }  // namespace quench::qat
 
 namespace quench {
+
+bool is_quanter(const std::string& name) {
+  const auto rows = qat::quanter_rows();
+  return std::ranges::find(rows, qat::own_name(name), &qat::QuanterRow::name) != rows.end();
+}
 
 std::vector<QuanterInfo> all_quanters() {
   std::vector<QuanterInfo> infos;

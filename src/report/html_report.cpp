@@ -94,11 +94,26 @@ Json to_json(const TargetTrials& target) {
           {"points", std::move(points)}};
 }
 
+Json to_json(const TrainingReport& training) {
+  Json points = Json::array();
+  for (const TrainingPoint& point : training.curve) {
+    points.push_back({{"step", point.step},
+                      {"loss", number(point.loss)},
+                      {"rate", number(point.rate)},
+                      {"score", point.score ? number(*point.score) : Json(nullptr)}});
+  }
+  return {{"score", training.score_name},
+          {"start", training.start_score ? number(*training.start_score) : Json(nullptr)},
+          {"kept", training.best_step},
+          {"points", std::move(points)}};
+}
+
 Json to_json(const ReportData& data) {
   Json json = {{"title", data.title},       {"version", data.version},   {"command", data.command},
                {"cards", data.cards},       {"warnings", data.warnings}, {"summary", data.summary},
                {"settings", data.settings}, {"layers", Json::array()},   {"nodes", Json::array()},
-               {"outputs", Json::array()},  {"sensitivity", nullptr},    {"target", nullptr}};
+               {"outputs", Json::array()},  {"sensitivity", nullptr},    {"target", nullptr},
+               {"training", nullptr}};
   for (const OutputScores& output : data.outputs) {
     Json scores = Json::object();
     for (const auto& [metric, value] : output.scores) scores[metric] = number(value);
@@ -117,6 +132,7 @@ Json to_json(const ReportData& data) {
   }
   if (data.sensitivity) json["sensitivity"] = to_json(*data.sensitivity);
   if (data.target) json["target"] = to_json(*data.target);
+  if (!data.training.curve.empty()) json["training"] = to_json(data.training);
   return json;
 }
 

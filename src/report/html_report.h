@@ -10,6 +10,7 @@
 #include "quench/analysis.h"
 #include "quench/evaluate.h"
 #include "quench/statistics.h"
+#include "quench/training_report.h"
 
 namespace quench::report {
 
@@ -68,6 +69,7 @@ struct ReportData {
   std::vector<OutputScores> outputs;
   std::optional<SensitivityResult> sensitivity;
   std::optional<TargetTrials> target;
+  TrainingReport training;  ///< without points where nothing was trained
 };
 
 /// The page. No text of `data` can leave its place: markup and script in names stay text.

@@ -190,6 +190,14 @@ void add_summary(const tune::State& state, const std::string& model_path, Report
   add("calibration samples", format("{}", report.calibration_samples));
   add("layers with corrected bias", format("{}", report.corrected_layers));
   add("groups of equalised channels", format("{}", report.equalized_groups));
+  if (report.training.steps > 0) {
+    add("training steps", format("{}", report.training.steps));
+    add("step that was kept", format("{}", report.training.best_step));
+    if (report.training.start_score) {
+      add(format("validation {} before training", report.training.score_name),
+          format("{:.4f}", *report.training.start_score));
+    }
+  }
   if (worst != nullptr) {
     add("least accumulated SQNR, dB", format("{:.2f} ({})", worst->error->sqnr, worst->name));
   }
@@ -255,6 +263,7 @@ ReportData page_of(const tune::State& state, const Model& quantized,
   data.command = state.options.command;
   data.warnings = state.report.warnings;
   data.outputs = state.report.outputs;
+  data.training = state.report.training;
   add_settings(state, data);
   add_summary(state, model_path, data);
   add_cards(state, data);

@@ -75,6 +75,29 @@ Model classifier(const quench::Dim& batch, float disturbance, const quench::Dim&
   return model;
 }
 
+/// A classifier that only says which class it is: no gradient comes back through that.
+Model decided() {
+  Model model = classifier({-1, "batch"}, 0);
+  quench::Graph& graph = model.graph;
+  quench::Node& greatest = graph.add_node("ArgMax", {graph.find("scores")}, {"which"});
+  greatest.name = "argmax_node";
+  greatest.set("axis", std::int64_t{1});
+  graph.add_node("Cast", {graph.find("which")}, {"class"}).set("to", std::int64_t{1});
+  graph.outputs.clear();
+  add_output(model, graph.find("class"), {{-1, "batch"}, {1, ""}});
+  return model;
+}
+
+/// Nothing to learn.
+Model without_weights() {
+  Model model = empty_model();
+  const quench::Dim batch{-1, "batch"};
+  const ValueId x = add_input(model, "x", {batch, {3, ""}, {8, ""}, {8, ""}});
+  model.graph.add_node("Relu", {x}, {"y"}).name = "relu_node";
+  add_output(model, model.graph.find("y"), {batch, {3, ""}, {8, ""}, {8, ""}});
+  return model;
+}
+
 /// Sums of squares of each filter: the variance of its result on images of unit variance.
 Tensor variances(const Tensor& filters) {
   Tensor result = Tensor::zeros(DType::Float32, {filters.shape()[0]});
@@ -327,6 +350,8 @@ void write_all(const std::string& dir) {
   quench::save(mobile(), dir + "/mobile.onnx");
   quench::save(normalised(), dir + "/norm.onnx");
   quench::save(residual(), dir + "/residual.onnx");
+  quench::save(decided(), dir + "/argmax.onnx");
+  quench::save(without_weights(), dir + "/relu.onnx");
   quench::save(misdeclared(), dir + "/misdeclared.onnx");
   quench::save(counting(), dir + "/counting.onnx");
   quench::save(odd_names(), dir + "/odd.onnx");

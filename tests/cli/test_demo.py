@@ -26,9 +26,10 @@ class DemoTest(harness.CliTest):
     def test_int8(self):
         words = ["demo", "--model", "model.onnx", "--data", "images.npy", "--labels", "labels.npy",
                  "--runs", "3", "--int8", "made"]
-        names = ["model", "model_int8", "model_4bit", "model_mixed", "model_dynamic"]
+        names = ["model", "model_int8", "model_4bit", "model_mixed", "model_dynamic",
+                 "model_2bit_trained"]
         lines = self.run_quench(*words).stdout.splitlines()
-        self.assertEqual([line.split()[0] for line in lines[1:6]], names)
+        self.assertEqual([line.split()[0] for line in lines[1:7]], names)
         rows = self.run_json(*words)["models"]
         for name, row in zip(names[1:], rows[1:]):
             self.assertTrue((self.dir / "made" / f"{name}.onnx").is_file())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PaddleSlim's AnalysisPTQ.
+// PaddleSlim's AnalysisPTQ and AnalysisQAT.
 #include <filesystem>
 
 #include "compat/paddleslim/names.h"
@@ -45,6 +45,19 @@ TargetResult AnalysisPTQ::get_target_quant_model(double target_metric) const {
   const std::string out = compat::save_path(folder.string(), {}, compat::is_paddle(path));
   return analyze_target(path, analysis_of(options_), {.at_least = target_metric, .out_path = out},
                         context_);
+}
+
+SensitivityResult AnalysisQAT::metric_error_analyse() const {
+  const auto in = [&](const std::string& folder) {
+    return model_path(folder, options_.model_filename, options_.params_filename);
+  };
+  AnalyzeOptions job;
+  job.quantize.data = options_.data_loader;
+  job.eval_function = options_.eval_function;
+  job.save_dir = options_.save_dir;
+  job.resume = options_.resume;
+  return analyze_sensitivity(in(options_.quant_model_dir), job,
+                             {.float_model = in(options_.float_model_dir)}, context_);
 }
 
 }  // namespace quench

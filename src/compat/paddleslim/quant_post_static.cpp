@@ -36,11 +36,6 @@ void check(const PtqConfig& options, bool paddle) {
   expect_one_of("activation_quantize_type", options.activation_quantize_type,
                 {"range_abs_max", "moving_average_abs_max", "abs_max"});
   expect_one_of("round_type", options.round_type, {"round", "adaround"});
-  if (options.round_type == "adaround") {
-    fail(ErrorKind::Unsupported,
-         "round_type 'adaround' comes with training, which is not there yet; take 'round', with "
-         "bias_correction");
-  }
   if (!options.onnx_format && !paddle) {
     fail(ErrorKind::Unsupported,
          "onnx_format is false: only Paddle programs have the old form, and the result is ONNX");
@@ -57,10 +52,11 @@ void check_files(const QuantPostStaticOptions& options) {
   }
   const int given = (options.data_loader.path.empty() ? 0 : 1) + (options.batch_generator ? 1 : 0) +
                     (options.sample_generator ? 1 : 0);
-  if (given == 1 && options.bias_correction && options.data_loader.path.empty()) {
+  const bool adaround = options.round_type == "adaround";
+  if (given == 1 && (options.bias_correction || adaround) && options.data_loader.path.empty()) {
     fail(ErrorKind::Usage,
-         "bias_correction reads samples twice, and a generator gives them once; give them by "
-         "data_loader");
+         "{} reads samples twice, and a generator gives them once; give them by data_loader",
+         adaround ? "round_type 'adaround'" : "bias_correction");
   }
   if (given == 1) return;
   fail(ErrorKind::Usage,
@@ -134,6 +130,7 @@ QuantizeOptions job_of(const PtqConfig& options, bool paddle) {
   job.batch = options.batch_size;
   job.held_out = 0;
   job.bias_correction = options.bias_correction;
+  job.training.adaround = options.round_type == "adaround";
   return job;
 }
 

@@ -50,7 +50,7 @@ TEST(QuantPostStatic, RefusesWithTheReason) {
     return error_of([&] { quant_post_static(options, with_threads(1)); });
   };
   expect_in("did you mean 'mse'", refusal([](auto& o) { o.algo = "msee"; }));
-  expect_in("adaround", refusal([](auto& o) { o.round_type = "adaround"; }));
+  expect_in("adaround", refusal([](auto& o) { o.round_type = "adarond"; }));
   expect_in("onnx_format", refusal([](auto& o) { o.onnx_format = false; }));
   expect_in("save_params_filename", refusal([](auto& o) {
               o.quantize_model_path = std::filesystem::temp_directory_path().string();
@@ -60,7 +60,7 @@ TEST(QuantPostStatic, RefusesWithTheReason) {
   expect_in("model-filename", refusal([](auto& o) { o.model_dir = data_folder() + "/.."; }));
   expect_in("read", refusal([](auto& o) {
               o.data_loader = {};
-              o.bias_correction = true;
+              o.round_type = "adaround";
               o.batch_generator = [] { return std::optional<TensorMap>(); };
             }));
   expect_in("tensorrt", refusal([](auto& o) { o.deploy_backend = "tensorrtt"; }));

@@ -8,6 +8,20 @@ namespace {
 
 constexpr double kFarAway = 100;  ///< PaddleSlim's first bound, where nothing was calibrated
 
+/// Hands on `rounded`, and its gradient to `clipped` untouched: what was clipped lies on the very
+/// end of the range, where fake_quantize would call half of it saturated.
+class StraightThrough : public torch::autograd::Function<StraightThrough> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& /*clipped*/,
+                            const at::Tensor& rounded) {
+    return rounded.clone();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 const torch::autograd::variable_list& gradients) {
+    return {gradients[0], at::Tensor()};
+  }
+};
+
 class Pact final : public Quanter {
  public:
   explicit Pact(const QuanterSetup& setup) : setup_(setup), bound_(at::empty({1})) {
@@ -25,7 +39,9 @@ class Pact final : public Quanter {
     const at::Tensor bound = bound_.abs();
     const at::Tensor clipped = x - at::relu(x - bound) + at::relu(-bound - x);
     const QuantParams now = params();
-    return fake_quantize(clipped, scale_tensor(now), zero_point_tensor(now), steps_of(now.spec));
+    return StraightThrough::apply(
+        clipped, fake_quantize(clipped.detach(), scale_tensor(now), zero_point_tensor(now),
+                               steps_of(now.spec)));
   }
 
   QuantParams params() const override {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// quench_bench_training MODEL SHAPE CLASSES STEPS WEIGHT_QUANTER ACTIVATION_QUANTER: milliseconds
+// of a training step in float and with quantisation in the loop, in turns, as JSON. SHAPE is
+// 32x3x32x32.
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <sstream>
+
+#include "quench/qat.h"
+
+namespace {
+
+constexpr int kWarm = 2;  ///< steps that are not timed
+
+quench::Shape parse_shape(const std::string& text) {
+  quench::Shape shape;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, 'x');) shape.push_back(std::stoll(word));
+  return shape;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+struct Loop {
+  quench::TrainableModel model;
+  torch::optim::SGD optimizer;
+
+  double step(const at::Tensor& x, const at::Tensor& labels) {
+    const auto begin = std::chrono::steady_clock::now();
+    optimizer.zero_grad();
+    at::cross_entropy_loss(model.forward(x).flatten(1), labels).backward();
+    optimizer.step();
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    return took.count();
+  }
+};
+
+int run(char** words) {
+  const quench::Model model = quench::load(words[1]);
+  const quench::Shape shape = parse_shape(words[2]);
+  const int steps = std::stoi(words[4]);
+  torch::manual_seed(1);
+  const at::Tensor x = at::randn(shape);
+  const at::Tensor labels = at::randint(std::stoll(words[3]), {shape[0]}, at::kLong);
+  quench::QatConfig config;
+  config.weight_quantize_type = words[5];
+  config.activation_quantize_type = words[6];
+  const quench::QAT qat(config);
+  const auto make = [&](bool quantizes) {
+    quench::TrainableModel trained = qat.quantize(model);
+    trained.quantize(quantizes);
+    std::vector<at::Tensor> learned = trained.parameters();
+    return Loop{std::move(trained),
+                torch::optim::SGD(learned, torch::optim::SGDOptions(1e-6).momentum(0.9))};
+  };
+  Loop plain = make(false);
+  Loop quantized = make(true);
+  std::vector<double> in_float;
+  std::vector<double> in_loop;
+  for (int i = 0; i < steps + kWarm; ++i) {
+    const double first = plain.step(x, labels);
+    const double second = quantized.step(x, labels);
+    if (i < kWarm) continue;
+    in_float.push_back(first);
+    in_loop.push_back(second);
+  }
+  std::printf("{\"float_ms\": %.3f, \"quantized_ms\": %.3f, \"images\": %lld}\n", median(in_float),
+              median(in_loop), static_cast<long long>(shape[0]));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 7) {
+    std::fprintf(stderr,
+                 "usage: quench_bench_training MODEL SHAPE CLASSES STEPS WEIGHT_QUANTER "
+                 "ACTIVATION_QUANTER\n");
+    return 2;
+  }
+  try {
+    return run(argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "quench_bench_training: %s\n", error.what());
+    return 1;
+  }
+}

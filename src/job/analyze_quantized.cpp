@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// quench analyze sensitivity of a model that is quantised already (PaddleSlim's AnalysisQAT).
+#include <chrono>
+#include <filesystem>
+#include <limits>
+
+#include "analyze/checkpoint.h"
+#include "analyze/quantized_layers.h"
+#include "base/file.h"
+#include "base/format.h"
+#include "formats/locate.h"
+#include "job/analysis.h"
+#include "job/job_files.h"
+#include "report/histograms.h"
+#include "report/job_page.h"
+
+namespace quench::job {
+namespace {
+
+using analyze::Checkpoint;
+using analyze::QuantizedLayers;
+using evaluation::hash_bytes;
+using evaluation::SampleScore;
+
+using Clock = std::chrono::steady_clock;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+std::uint64_t hash_of(const std::string& path, std::uint64_t seed) {
+  const auto file = MappedFile::open(locate_model(path).model);
+  return hash_bytes(file->bytes(), seed);
+}
+
+/// One model in the eyes of an evaluation: sample by sample, or one number of a function.
+std::vector<SampleScore> score(const Evaluation& with, const Model& model) {
+  if (with.eval) return {{.metric = with.eval(model)}};
+  return with.evaluator->samples(model, *with.metric);
+}
+
+void rank(const QuantizedLayers& quantized, Evaluation& with, Checkpoint& checkpoint,
+          const Context& context, SensitivityResult& result) {
+  // A function only orders: "cosine" is a mean of which more is better.
+  const evaluation::SampleMetric by_function("cosine", {"function"});
+  const evaluation::SampleMetric& metric = with.eval ? by_function : *with.metric;
+  analyze::Scores scores;
+  if (result.resumed != 0) scores = checkpoint.load();
+  result.resumed = static_cast<std::int64_t>(scores.size());
+  const auto& layers = quantized.layers();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    context.check_cancelled();
+    context.report("sensitivity", static_cast<std::int64_t>(i),
+                   static_cast<std::int64_t>(layers.size()));
+    if (scores.contains(layers[i].name)) continue;
+    scores[layers[i].name] = score(with, quantized.without(i));
+    checkpoint.save(scores, with.eval != nullptr);
+  }
+  checkpoint.save(scores, true);
+  result.metric = with.eval ? "function" : metric.name();
+  result.higher_is_better = metric.info().higher_is_better;
+  result.layers = analyze::rank(layers, metric, scores, /*reverse=*/true);
+  result.quantized_metric = metric.value(score(with, quantized.model()));
+  if (!with.eval) {
+    result.samples = with.evaluator->data().size();
+    result.float_metric = metric.value(with.evaluator->own_samples(metric));
+    return;
+  }
+  for (LayerSensitivity& layer : result.layers) layer.sqnr = kNaN;
+}
+
+report::ReportData page_of(const QuantizedLayers& quantized, const SensitivityResult& result,
+                           const std::string& path, const SensitivityOptions& how,
+                           const AnalyzeOptions& options) {
+  report::ReportData data;
+  data.title = format("Quench: {}", path);
+  data.summary = {{"model", path},
+                  {"float model", how.float_model},
+                  {"quantised layers", format("{}", quantized.layers().size())}};
+  if (!result.strangers.empty()) {
+    data.summary.emplace_back("layers that the float model does not have",
+                              format("{}", fmt::join(result.strangers, ", ")));
+  }
+  data.settings = {
+      {"metric", result.metric},
+      {"data", options.eval.path.empty() ? options.quantize.data.path : options.eval.path},
+      {"samples", format("{}", result.samples)}};
+  for (std::size_t i = 0; i < quantized.layers().size(); ++i) {
+    const analyze::Layer& layer = quantized.layers()[i];
+    data.layers.push_back({.name = layer.name,
+                           .op_type = layer.op_type,
+                           .kind = "integer",
+                           .bits = quantized.bits(i)});
+    data.layers.back().weight =
+        report::weight_histogram(layer.weight, quantized.float_weight(i), nullptr);
+  }
+  report::add_sensitivity(result, data);
+  return data;
+}
+
+}  // namespace
+
+SensitivityResult analyze_quantized(const std::string& quantized_path,
+                                    const AnalyzeOptions& options, const SensitivityOptions& how,
+                                    const Context& context, Outputs& outputs) {
+  if (how.quick || !how.partial_runs) {
+    fail(ErrorKind::Usage,
+         "a quantised model is evaluated as it is: leave out quick and whole runs");
+  }
+  if (options.eval_function && !options.metric_command.empty()) {
+    fail(ErrorKind::Usage, "give an eval_function or a metric command, not both");
+  }
+  const std::filesystem::path folder(options.save_dir);
+  const std::string table = (folder / "analysis.txt").string();
+  const std::string kept = (folder / "analysis_checkpoint.json").string();
+  if (!options.save_dir.empty()) make_folder(options.save_dir);
+  reads_analysis(outputs, quantized_path, options);
+  reads_model(outputs, how.float_model, "the float model");
+  outputs.writes(table, "the analysis");
+  outputs.writes(kept, "the checkpoint");
+  const std::string& page = options.quantize.report_save_path;
+  if (!page.empty()) writes_report(outputs, page);
+
+  const Model plain = load(how.float_model);
+  std::optional<QuantizedLayers> quantized;
+  try {
+    quantized.emplace(load(quantized_path), prepare_for_quantization(plain));
+  } catch (Error& error) {
+    throw error.in(quantized_path);
+  }
+  SensitivityResult result{.reverse = true, .strangers = quantized->strangers()};
+  if (!result.strangers.empty()) {
+    context.warn(
+        format("analysis: layers left out, the float model does not have them count={} "
+               "first {}",
+               result.strangers.size(), result.strangers.front()));
+  }
+  Evaluation with;
+  open_evaluation(with, plain, options, context);
+  const std::uint64_t models = hash_of(how.float_model, hash_of(quantized_path, 0));
+  Checkpoint checkpoint(
+      kept, {.model = format("{:016x}", models),
+             .data = format("{:016x}", with.evaluator ? with.evaluator->data().fingerprint() : 0),
+             .settings =
+                 format("{} {} quantised batch {}", with.metric ? with.metric->name() : "function",
+                        options.metric_command, options.quantize.batch)});
+  result.resumed = options.resume ? 1 : 0;
+  const auto began = Clock::now();
+  rank(*quantized, with, checkpoint, context, result);
+  if (with.eval) result.float_metric = with.eval(plain);
+  result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  write_analysis(result, table, outputs);
+  if (!page.empty()) {
+    report::write_page(page_of(*quantized, result, quantized_path, how, options), page, outputs);
+  }
+  return result;
+}
+
+}  // namespace quench::job
