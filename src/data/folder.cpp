@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/format.h"
+#include "data/paths.h"
 
 namespace quench::data {
 namespace {
@@ -172,6 +173,21 @@ Folder list_folder(const std::string& path, DataKind kind, const Labels* labels)
   if (labels != nullptr && labels->by_name()) apply_labels(folder, *labels);
   if (folder.names.empty()) fail(ErrorKind::BadData, "{} holds no samples", path);
   return folder;
+}
+
+void reads_samples(Outputs& outputs, const DataOptions& from) {
+  const std::string files = from.given ? "" : from.path;
+  for (const std::string& path : files_of(files)) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) {
+      outputs.reads_folder(path, "the samples", [kind = from.kind](const std::string& name) {
+        return may_be_sample(name, kind);
+      });
+    } else {
+      outputs.reads(path, "the samples");
+    }
+  }
+  outputs.reads(from.labels, "the labels");
 }
 
 }  // namespace quench::data

@@ -8,6 +8,7 @@
 
 #include "data/labels.h"
 #include "quench/data.h"
+#include "quench/files.h"
 
 namespace quench::data {
 
@@ -31,5 +32,8 @@ bool may_be_sample(const std::string& name, DataKind kind);
 /// Lists a folder. With labels by name, these choose the files; a folder that holds only folders is
 /// read as one folder a class. Throws Error(BadData) when labels and files do not match.
 Folder list_folder(const std::string& path, DataKind kind, const Labels* labels);
+
+/// Tells `outputs` of the files of samples and labels, which must not be written over.
+void reads_samples(Outputs& outputs, const DataOptions& from);
 
 }  // namespace quench::data

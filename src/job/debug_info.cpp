@@ -3,6 +3,7 @@
 #include "report/debug_info.h"
 
 #include "base/file.h"
+#include "data/folder.h"
 #include "job/job.h"
 #include "job/job_files.h"
 
@@ -20,7 +21,7 @@ void write_debug_info(const std::string& model_path, const std::string& quantize
   make_folder(options.folder);
   reads_model(outputs, model_path, "the model");
   reads_model(outputs, quantized_path, "the quantised model");
-  reads_samples(outputs, options.data);
+  data::reads_samples(outputs, options.data);
   Model given = load(model_path);
   set_input_shapes(given, options.input_shapes);
   write_debug_tables(job::prepare_for(std::move(given), options.type), load(quantized_path),

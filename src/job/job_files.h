@@ -7,7 +7,6 @@
 
 namespace quench {
 
-void reads_samples(Outputs& outputs, const DataOptions& data);
 /// What an analysis reads, besides configuration files.
 void reads_analysis(Outputs& outputs, const std::string& model_path, const AnalyzeOptions& options);
 

@@ -10,9 +10,9 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "data/folder.h"
 #include "data/npy.h"
 #include "evaluate/random_inputs.h"
-#include "job/job_files.h"
 #include "quench/data.h"
 #include "quench/run.h"
 #include "quench/session.h"
@@ -192,7 +192,7 @@ std::map<std::string, std::string> name_files(const std::string& model_path,
   }
   reads_model(outputs, model_path, "the model");
   for (const auto& [input, source] : options.inputs) {
-    if (!is_made_up(source)) reads_samples(outputs, {.path = source});
+    if (!is_made_up(source)) data::reads_samples(outputs, {.path = source});
   }
   std::map<std::string, std::string> files;
   std::set<std::string> taken;
