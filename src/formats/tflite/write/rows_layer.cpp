@@ -169,6 +169,34 @@ int bias_of(Writer& writer, const Node& node, bool integers, std::int64_t channe
   return writer.add_constant(name, sums, scales);
 }
 
+/// Two constants for each channel, channels last: y = x * a + b.
+void write_batch_normalization(Writer& writer, const Node& node) {
+  const ValueId x = node.inputs[0];
+  const Layout layout = writer.rank(x) < 3 ? Layout::First : Layout::Last;
+  std::array<std::vector<float>, 4> given;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    given[i] = to_float(float_constant(writer, node.input(i + 1)));
+    if (given[i].size() != given[0].size())
+      fail(ErrorKind::BadModel, "its constants differ in size");
+  }
+  const float least = node.get_float("epsilon", 1e-5F);
+  std::vector<float> a, b;
+  for (std::size_t i = 0; i < given[0].size(); ++i) {
+    a.push_back(given[0][i] / std::sqrt(given[3][i] + least));
+    b.push_back(given[1][i] - given[2][i] * a[i]);
+  }
+  const Shape shape{std::ssize(a)};
+  const int scale = writer.add_constant(node.name + "/scale",
+                                        Tensor::of<float>(shape, std::span<const float>(a)));
+  const int shift = writer.add_constant(node.name + "/shift",
+                                        Tensor::of<float>(shape, std::span<const float>(b)));
+  const Result result = writer.result_of(node, {x, node.input(1)}, true);
+  const int scaled = writer.add_between("MUL", {writer.tensor(x, layout), scale},
+                                        writer.described(node.outputs[0], layout));
+  writer.add("ADD", {scaled, shift}, {.value = result.value, .fused = result.fused}, layout,
+             {{"fused", result.fused}});
+}
+
 std::vector<ValueId> layer_inputs(const Node& node) { return {node.inputs[0], node.inputs[1]}; }
 
 void write_conv(Writer& writer, const Node& node) {
@@ -279,6 +307,7 @@ constexpr auto kRows = std::to_array<WriteRow>({
     {"Conv", write_conv},
     {"Gemm", write_gemm},
     {"MatMul", write_matmul},
+    {"BatchNormalization", write_batch_normalization},
     {"MaxPool", write_pool},
     {"AveragePool", write_pool},
     {"GlobalAveragePool", write_global_average},
