@@ -15,9 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<std::uint8_t> text(data, middle);
   const std::vector<std::uint8_t> weights(middle == end ? end : middle + 1, end);
   try {
-    const auto net = quench::caffe::read_net(std::as_bytes(std::span(text)));
-    const auto blobs = quench::caffe::read_weights(std::as_bytes(std::span(weights)));
-    (void)quench::dump(quench::caffe::translate(net, blobs));
+    (void)quench::dump(quench::caffe::read_bytes(std::as_bytes(std::span(text)),
+                                                 std::as_bytes(std::span(weights))));
   } catch (const quench::Error& error) {
     if (error.kind() == quench::ErrorKind::Internal) std::abort();
   }

@@ -32,6 +32,16 @@ class ConvertTest(harness.CliTest):
                      "--outputDataType=DEFAULT", "--fp16=off", "--optimize=ascend_oriented:910b",
                      "--encryption=false", "--infer=false", "--trainModel=false")
 
+    def test_half_precision_and_layout_of_inputs(self):
+        self.convert("--fp16=on", out="half")
+        self.assertIn("float16", self.run_quench("inspect", "half.onnx", "--dump").stdout)
+        self.convert("--inputDataFormat=NHWC", out="last")
+        text = json.dumps(self.run_json("inspect", "last.onnx"))
+        self.assertRegex(text, r"8, ?8, ?3")
+        flag = self.write_config("[common_quant_param]\nquant_type=WEIGHT_QUANT\n")
+        for word in ("--fp16=on", "--inputDataFormat=NHWC"):
+            self.assertIn("first", self.convert(word, flag, out="refused", expect=4).stderr)
+
     def test_input_shape(self):
         self.convert("--inputShape=x:5,3,8,8;", out="five")
         text = json.dumps(self.run_json("inspect", "five.onnx"))
@@ -51,8 +61,6 @@ class ConvertTest(harness.CliTest):
             (["--weightFile=w"], 2, "CAFFE"),
             (["--encryption=true"], 4, "--encryption=true"),
             (["--trainModel=true"], 4, "--trainModel=true"),
-            (["--fp16=on"], 4, "fp16"),
-            (["--inputDataFormat=NHWC"], 4, "layout"),
             (["--saveType=MINDIR"], 4, "ONNX"),
             (["--decryptKey=00"], 4, "--decryptKey"),
         ]
@@ -64,7 +72,9 @@ class ConvertTest(harness.CliTest):
 
     def test_format_must_be_known_and_flags_complete(self):
         words = ["--modelFile=model.onnx", "--outputFile=refused"]
-        self.assertIn("only ONNX", self.run_quench("convert", "--fmk=TF", *words, expect=4).stderr)
+        self.assertIn("tf2onnx", self.run_quench("convert", "--fmk=TF", *words, expect=4).stderr)
+        self.assertIn("of the format onnx",
+                      self.run_quench("convert", "--fmk=TFLITE", *words, expect=2).stderr)
         self.assertIn("did you mean 'ONNX'?",
                       self.run_quench("convert", "--fmk=ONX", *words, expect=2).stderr)
         self.assertIn("fmk", self.run_quench("convert", *words, expect=2).stderr)

@@ -89,7 +89,7 @@ class OutputsTest(harness.CliTest):
                     words=("the value 'scores'", "reads the samples"))
 
     def test_unknown_extensions_are_refused_before_the_work(self):
-        for name in ("x.tflite", "a.ms", "plain", "m.onnx.bak"):
+        for name in ("x.pb", "a.ms", "plain", "m.onnx.bak"):
             words = (name, ".onnx or .qnch")
             self.refuse("quantize", "model.onnx", "-o", name, *DATA, words=words)
             self.refuse("quantize", "model.onnx", "-o", name, "--type", "weight", words=words)

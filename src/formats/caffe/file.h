@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "formats/caffe/net.h"
 #include "formats/locate.h"
 #include "quench/model.h"
 
@@ -16,8 +16,8 @@ class MappedFile;
 
 namespace quench::caffe {
 
-/// Every layer that has no row is named in one Error(Unsupported), before anything else is done.
-Model translate(const Net& net, const LayerBlobs& weights);
+/// The text of a network and the bytes of its weights.
+Model read_bytes(std::span<const std::byte> text, std::span<const std::byte> weights);
 
 /// `model` names either file; the other is named too, lies beside it under the same name, or is
 /// the only one of its kind there.

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "formats/caffe/file.h"
+#include "formats/caffe/net.h"
 #include "formats/caffe/rows.h"
 #include "formats/registry.h"
 

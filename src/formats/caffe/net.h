@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "formats/caffe/caffe.pb.h"
-#include "quench/tensor.h"
+#include "quench/model.h"
 
 namespace quench::caffe {
 
@@ -30,6 +30,9 @@ using LayerBlobs = std::map<std::string, std::vector<Tensor>>;
 /// known of a layer's parameters.
 Net read_net(std::span<const std::byte> text);
 LayerBlobs read_weights(std::span<const std::byte> file);
+
+/// Every layer that has no row is named in one Error(Unsupported), before anything else is done.
+Model translate(const Net& net, const LayerBlobs& weights);
 
 /// Whether the bytes look like either file. Cheap; never throw.
 bool is_prototxt(std::span<const std::byte> file) noexcept;

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "formats/caffe/file.h"
+#include "formats/caffe/net.h"
 
 namespace quench::caffe {
 namespace {
@@ -48,6 +49,10 @@ auto read_named(const std::string& path, const Read& read) {
 }
 
 }  // namespace
+
+Model read_bytes(std::span<const std::byte> text, std::span<const std::byte> weights) {
+  return translate(read_net(text), read_weights(weights));
+}
 
 Model read_model(const ModelFiles& files, const std::shared_ptr<const MappedFile>& model) {
   const bool is_text = is_prototxt(model->bytes());

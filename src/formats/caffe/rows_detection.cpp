@@ -54,25 +54,25 @@ std::vector<BoxSize> sizes_of(const PriorBoxParameter& given) {
   return sizes;
 }
 
-struct Grid {
+struct Cells {
   double image_w, image_h, step_w, step_h;
 };
 
-Grid grid_of(const Layer& layer, const PriorBoxParameter& given) {
+Cells steps_of(const Layer& layer, const PriorBoxParameter& given) {
   const bool image = given.has_img_size() || given.has_img_h();
-  Grid grid{};
-  grid.image_h = given.has_img_size() ? given.img_size() : given.img_h();
-  grid.image_w = given.has_img_size() ? given.img_size() : given.img_w();
+  Cells layout{};
+  layout.image_h = given.has_img_size() ? given.img_size() : given.img_h();
+  layout.image_w = given.has_img_size() ? given.img_size() : given.img_w();
   if (!image) {
     layer.expect_image(1);
-    grid.image_h = static_cast<double>(layer.dim(2, 1));
-    grid.image_w = static_cast<double>(layer.dim(3, 1));
+    layout.image_h = static_cast<double>(layer.dim(2, 1));
+    layout.image_w = static_cast<double>(layer.dim(3, 1));
   }
-  grid.step_h = given.has_step() ? given.step() : given.step_h();
-  grid.step_w = given.has_step() ? given.step() : given.step_w();
-  if (grid.step_h == 0) grid.step_h = grid.image_h / static_cast<double>(layer.dim(2));
-  if (grid.step_w == 0) grid.step_w = grid.image_w / static_cast<double>(layer.dim(3));
-  return grid;
+  layout.step_h = given.has_step() ? given.step() : given.step_h();
+  layout.step_w = given.has_step() ? given.step() : given.step_w();
+  if (layout.step_h == 0) layout.step_h = layout.image_h / static_cast<double>(layer.dim(2));
+  if (layout.step_w == 0) layout.step_w = layout.image_w / static_cast<double>(layer.dim(3));
+  return layout;
 }
 
 std::array<float, 4> variances_of(const PriorBoxParameter& given) {
@@ -90,7 +90,7 @@ void read_prior_box(Layer& layer) {
   layer.expect_image();
   const PriorBoxParameter& given = layer.parameter().prior_box_param();
   const std::vector<BoxSize> sizes = sizes_of(given);
-  const Grid grid = grid_of(layer, given);
+  const Cells layout = steps_of(layer, given);
   constexpr std::int64_t kMost = 1 << 22;
   const std::int64_t cells = count_of({layer.dim(2), layer.dim(3)});
   if (cells > kMost / std::ssize(sizes)) fail(ErrorKind::BadModel, "it makes too many boxes");
@@ -99,11 +99,12 @@ void read_prior_box(Layer& layer) {
   numbers.reserve(2 * count);
   for (std::int64_t y = 0; y < layer.dim(2); ++y) {
     for (std::int64_t x = 0; x < layer.dim(3); ++x) {
-      const double cx = (static_cast<double>(x) + given.offset()) * grid.step_w;
-      const double cy = (static_cast<double>(y) + given.offset()) * grid.step_h;
+      const double cx = (static_cast<double>(x) + given.offset()) * layout.step_w;
+      const double cy = (static_cast<double>(y) + given.offset()) * layout.step_h;
       for (const BoxSize& size : sizes) {
-        for (double side : {(cx - size.w / 2) / grid.image_w, (cy - size.h / 2) / grid.image_h,
-                            (cx + size.w / 2) / grid.image_w, (cy + size.h / 2) / grid.image_h}) {
+        for (double side :
+             {(cx - size.w / 2) / layout.image_w, (cy - size.h / 2) / layout.image_h,
+              (cx + size.w / 2) / layout.image_w, (cy + size.h / 2) / layout.image_h}) {
           if (given.clip()) side = std::clamp(side, 0.0, 1.0);
           numbers.push_back(static_cast<float>(side));
         }

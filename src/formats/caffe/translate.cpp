@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/format.h"
-#include "formats/caffe/file.h"
 #include "formats/caffe/layer.h"
+#include "formats/caffe/net.h"
 #include "formats/caffe/rows.h"
 
 namespace quench::caffe {

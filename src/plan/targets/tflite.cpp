@@ -15,6 +15,7 @@ TargetInfo tflite() {
                     .shared_concat = true};
   target.ops = {
       integer(Form::Convolution),
+      integer(Form::TransposedConvolution),
       integer(Form::Product),
       integer("Add"),
       integer("Sub"),
@@ -31,7 +32,6 @@ TargetInfo tflite() {
       moves("MaxPool"),
       moves("Resize"),
       in_float(Form::Clamp, "fused with the layer before it"),
-      in_float(Form::TransposedConvolution, "not written to TFLite files yet"),
   };
   target.otherwise = "no integer kernel";
   return target;

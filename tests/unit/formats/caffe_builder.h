@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "formats/caffe/caffe.pb.h"
-#include "formats/caffe/file.h"
+#include "formats/caffe/net.h"
 #include "quench/tensor.h"
 
 namespace quench::testing {

@@ -127,7 +127,7 @@ TEST(CaffeRead, WeightsOfAnotherNetworkAreTold) {
   const std::string message =
       complaint([&] { return read_caffe(caffe_net(kImage, kConv), wrong); });
   EXPECT_NE(message.find("layer 'conv'"), std::string::npos) << message;
-  EXPECT_NE(message.find("[3,5,3,3]"), std::string::npos) << message;
+  EXPECT_NE(message.find("3x5x3x3"), std::string::npos) << message;
 }
 
 TEST(CaffeRead, UnknownParametersAreNotPassedOver) {

@@ -148,7 +148,7 @@ TEST_F(Pair, LinkToAModelIsKept) {
 
 TEST(SavePath, TakesTheExtensionsOfFormatsOnly) {
   const Folder folder;
-  for (const char* name : {"m.tflite", "m.ms", "m", "onnx", "m.onnx.bak"}) {
+  for (const char* name : {"m.pb", "m.ms", "m", "onnx", "m.onnx.bak"}) {
     try {
       save(load_proto(small_model()), folder / name);
       ADD_FAILURE() << name;

@@ -84,6 +84,22 @@ void write_softmax(Writer& writer, const Node& node) {
   writer.add("SOFTMAX", {x}, result, layout, {{"beta", 1.0}}, &shares(), result.integers ? 2 : 1);
 }
 
+/// min(max(alpha * x + beta, 0), 1), in three operators.
+void write_hard_sigmoid(Writer& writer, const Node& node) {
+  const Layout layout = layout_for(writer, node, false);
+  const TensorItem made = writer.described(node.outputs[0], layout);
+  const auto number = [&](const char* name, float value) {
+    return writer.add_constant(node.name + name, Tensor::scalar(value));
+  };
+  const int x = writer.tensor(node.inputs[0], layout);
+  const int scaled =
+      writer.add_between("MUL", {x, number("/alpha", node.get_float("alpha", 0.2F))}, made);
+  constexpr std::int64_t kRelu = 1;
+  const int shifted = writer.add_between(
+      "ADD", {scaled, number("/beta", node.get_float("beta", 0.5F))}, made, {{"fused", kRelu}});
+  writer.add("MINIMUM", {shifted, number("/one", 1)}, {.value = node.outputs[0]}, layout);
+}
+
 /// One that no layer before it fuses: RELU6, or two limits.
 void write_clip(Writer& writer, const Node& node) {
   const auto limit = [&](std::size_t input) -> std::optional<float> {
@@ -145,6 +161,7 @@ constexpr auto kRows = std::to_array<WriteRow>({
     {"Sigmoid", write_sigmoid},
     {"Tanh", write_tanh},
     {"LeakyRelu", write_leaky_relu},
+    {"HardSigmoid", write_hard_sigmoid},
     {"Softmax", write_softmax},
     {"Clip", write_clip},
     {"Add", write_two<kAdd, true>},

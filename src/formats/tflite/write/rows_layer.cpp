@@ -169,6 +169,34 @@ int bias_of(Writer& writer, const Node& node, bool integers, std::int64_t channe
   return writer.add_constant(name, sums, scales);
 }
 
+/// Two constants for each channel, channels last: y = x * a + b.
+void write_batch_normalization(Writer& writer, const Node& node) {
+  const ValueId x = node.inputs[0];
+  const Layout layout = writer.rank(x) < 3 ? Layout::First : Layout::Last;
+  std::array<std::vector<float>, 4> given;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    given[i] = to_float(float_constant(writer, node.input(i + 1)));
+    if (given[i].size() != given[0].size())
+      fail(ErrorKind::BadModel, "its constants differ in size");
+  }
+  const float least = node.get_float("epsilon", 1e-5F);
+  std::vector<float> a, b;
+  for (std::size_t i = 0; i < given[0].size(); ++i) {
+    a.push_back(given[0][i] / std::sqrt(given[3][i] + least));
+    b.push_back(given[1][i] - given[2][i] * a[i]);
+  }
+  const Shape shape{std::ssize(a)};
+  const int scale = writer.add_constant(node.name + "/scale",
+                                        Tensor::of<float>(shape, std::span<const float>(a)));
+  const int shift = writer.add_constant(node.name + "/shift",
+                                        Tensor::of<float>(shape, std::span<const float>(b)));
+  const Result result = writer.result_of(node, {x, node.input(1)}, true);
+  const int scaled = writer.add_between("MUL", {writer.tensor(x, layout), scale},
+                                        writer.described(node.outputs[0], layout));
+  writer.add("ADD", {scaled, shift}, {.value = result.value, .fused = result.fused}, layout,
+             {{"fused", result.fused}});
+}
+
 std::vector<ValueId> layer_inputs(const Node& node) { return {node.inputs[0], node.inputs[1]}; }
 
 void write_conv(Writer& writer, const Node& node) {
@@ -190,6 +218,43 @@ void write_conv(Writer& writer, const Node& node) {
   constexpr int kIntegers = 3;
   writer.add(depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", {x, w, bias}, result, Layout::Last,
              options, nullptr, result.integers ? kIntegers : 1);
+}
+
+/// TFLite pads as the convolution that goes the other way would, SAME or not at all.
+Padding transposed_padding(const Node& node, const Window& window, const Shape& in,
+                           const Shape& out) {
+  if (node.get_int("group", 1) != 1 || window.dilations != Ints{1, 1}) {
+    fail(ErrorKind::Unsupported, "groups and dilations of it are not written");
+  }
+  bool same = true, none = true;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto [front, total] = same_pads(out[i + 2], window.kernel[i], window.strides[i], 1);
+    const bool fits = in[i + 2] == (out[i + 2] + window.strides[i] - 1) / window.strides[i];
+    same = same && fits && window.pads[i] == front;
+    none = none && window.pads[i] == 0;
+  }
+  if (!same && !none) fail(ErrorKind::Unsupported, "its padding is not TFLite's");
+  return same ? Padding::Same : Padding::Valid;
+}
+
+void write_conv_transpose(Writer& writer, const Node& node) {
+  const Shape weight = writer.shape(writer.source(node.inputs[1], true));
+  if (weight.size() != 4) fail(ErrorKind::Unsupported, "only convolutions in 2-D are written");
+  const Window window = window_of(writer, node, {weight[2], weight[3]});
+  const Shape in = writer.shape(node.inputs[0]);
+  const Shape out = writer.shape(node.outputs[0]);
+  const Padding padding = transposed_padding(node, window, in, out);
+  Result result = writer.result_of(node, layer_inputs(node), true);
+  // The shape of the result is an input, so that the batch must be known.
+  const int shape = writer.add_ints(node.name + "/shape",
+                                    {std::max<std::int64_t>(out[0], 1), out[2], out[3], out[1]});
+  const int w = weight_of(writer, node.inputs[1], result.integers, {1, 2, 3, 0});
+  const int x = writer.tensor(writer.source(node.inputs[0], result.integers), Layout::Last);
+  const int bias = bias_of(writer, node, result.integers, weight[1]);
+  constexpr int kFused = 4;
+  writer.add("TRANSPOSE_CONV", {shape, w, x, bias}, result, Layout::Last,
+             window_options(window, padding, result.fused), nullptr,
+             result.fused != 0 ? kFused : 3);
 }
 
 void write_gemm(Writer& writer, const Node& node) {
@@ -277,8 +342,10 @@ void write_mean(Writer& writer, const Node& node) {
 
 constexpr auto kRows = std::to_array<WriteRow>({
     {"Conv", write_conv},
+    {"ConvTranspose", write_conv_transpose},
     {"Gemm", write_gemm},
     {"MatMul", write_matmul},
+    {"BatchNormalization", write_batch_normalization},
     {"MaxPool", write_pool},
     {"AveragePool", write_pool},
     {"GlobalAveragePool", write_global_average},

@@ -56,6 +56,20 @@ void Writer::read_scales() {
   }
 }
 
+/// Integers that are moved have the scale of what is made of them.
+void Writer::spread_scales() {
+  for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
+    if (node->inputs.empty() || node->inputs[0] == kNoValue || node->outputs.size() != 1) continue;
+    const ValueId from = node->inputs[0];
+    const bool bytes =
+        is_byte(graph_[from].type.dtype) && is_byte(graph_[node->outputs[0]].type.dtype);
+    const auto found = scales_.find(node->outputs[0]);
+    if (bytes && found != scales_.end() && node->op_type != "Concat") {
+      scales_.try_emplace(from, found->second);
+    }
+  }
+}
+
 Shape Writer::shape(ValueId id) const {
   const Value& value = graph_[id];
   if (value.constant) return value.constant->shape();
@@ -334,6 +348,7 @@ void Writer::write_node(NodeId id) {
 
 Program Writer::run() {
   read_scales();
+  spread_scales();
   add_inputs();
   for (NodeId id = 0; id < std::ssize(graph_.nodes); ++id) write_node(id);
   add_outputs();
@@ -367,10 +382,24 @@ void expect_writable(const Graph& graph) {
        fmt::join(names, ", "));
 }
 
+/// Constants that a node gives become values that are constant.
+void lift_constants(Graph& graph) {
+  std::vector<bool> dead(graph.nodes.size(), false);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const auto* value = node.op_type == "Constant" ? node.get<Tensor>("value") : nullptr;
+    if (value == nullptr) continue;
+    graph[node.outputs[0]].constant = *value;
+    dead[i] = true;
+  }
+  compact(graph, dead);
+}
+
 }  // namespace
 
 Program to_program(const Model& model) {
   Model typed = model;
+  lift_constants(typed.graph);
   (void)infer_types(typed);
   expect_writable(typed.graph);
   return Writer(typed).run();

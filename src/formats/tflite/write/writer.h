@@ -69,6 +69,7 @@ class Writer {
 
  private:
   void read_scales();
+  void spread_scales();
   void add_inputs();
   void add_outputs();
   void write_node(NodeId id);
