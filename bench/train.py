@@ -63,7 +63,11 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cpu", action="store_true",
+                        help="time of the processor, for a busy machine; with --threads 1")
     options = parser.parse_args()
+    if options.cpu:
+        os.environ["QUENCH_BENCH_CPU"] = "1"
     rows = []
     for network in NETWORKS:
         if options.only in network[0] and (SHARED / "models" / network[1]).exists():
