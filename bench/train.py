@@ -21,17 +21,22 @@ QUANTERS = [("moving average", "channel_wise_abs_max", "moving_average_abs_max")
             ("learned", "lsq", "lsq")]
 
 
+# Threads that wait give their core to others: what else runs disturbs both sides less.
+WAITING = {"GOMP_SPINCOUNT": "1000", "OMP_WAIT_POLICY": "passive"}
+
+
 def ours(network, quanters, threads):
     name, file, batch, size, classes, steps = network
     return run_json([BUILD / "quench_bench_training", SHARED / "models" / file,
                      f"{batch}x3x{size}x{size}", classes, steps, *quanters[1:]],
-                    env={**os.environ, "OMP_NUM_THREADS": str(threads)})
+                    env={**os.environ, **WAITING, "OMP_NUM_THREADS": str(threads)})
 
 
 def theirs(network, threads):
     name, _, batch, size, _, steps = network
     return run_json([os.environ["QUENCH_TORCH_PYTHON"], SOURCE / "bench/train_peer.py", name,
-                     "--batch", batch, "--size", size, "--steps", steps, "--threads", threads])
+                     "--batch", batch, "--size", size, "--steps", steps, "--threads", threads],
+                    env={**os.environ, **WAITING})
 
 
 def measure(network, options):
@@ -58,7 +63,11 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cpu", action="store_true",
+                        help="time of the processor, for a busy machine; with --threads 1")
     options = parser.parse_args()
+    if options.cpu:
+        os.environ["QUENCH_BENCH_CPU"] = "1"
     rows = []
     for network in NETWORKS:
         if options.only in network[0] and (SHARED / "models" / network[1]).exists():

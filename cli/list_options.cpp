@@ -23,6 +23,7 @@ std::string flag_of(const Option& option) {
 std::string commands_of(const Option& option) {
   std::vector<std::string> names;
   if ((option.jobs & kForQuantize) != 0) names.emplace_back("quantize");
+  if ((option.jobs & kForTrain) != 0) names.emplace_back("train");
   if ((option.jobs & kForCalibrate) != 0) names.emplace_back("calibrate");
   if ((option.jobs & kForAnalyze) != 0) names.emplace_back("analyze");
   if ((option.jobs & kForSamples) != 0) names.emplace_back("eval, compare, demo");
