@@ -9,6 +9,7 @@
 #include "cli/job_flags.h"
 #include "cli/quantize_extras.h"
 #include "cli/quantize_report.h"
+#include "quench/formats.h"
 
 namespace quench::cli {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
   ProgressBar bar;
   const Context context = make_context(flags.common, bar);
-  QuantizeOptions options = options_of(flags);
+  QuantizeOptions options = options_of(flags, for_runtime(target_of_output(extras.out)));
   refuse_idle_options(flags.options.given(), options);
   if (!extras.target_metric.empty() && options.type != QuantType::Full) {
     throw Error(ErrorKind::Usage, "--target-metric is for --type full");

@@ -55,7 +55,8 @@ struct QuantPostStaticOptions : PtqConfig {
   /// In that folder; empty: model.pdmodel and model.pdiparams of a Paddle model, else model.onnx.
   std::string save_model_filename;
   std::string save_params_filename;
-  /// One of three: files, batches, or samples without their batch dimension from the caller's code.
+  /// One of three: files or samples that can be read again (`own_samples`), batches, or samples
+  /// without their batch dimension from the caller's code.
   DataOptions data_loader;
   Generator batch_generator;
   Generator sample_generator;
@@ -95,7 +96,7 @@ struct AnalysisPtqOptions {
   /// Any number that says how good a quantised model is, higher is better. Empty: top1 where there
   /// are labels, else the SQNR against the float model.
   EvalFunction eval_function;
-  DataOptions data_loader;  ///< calibration samples
+  DataOptions data_loader;  ///< calibration samples: files, or `own_samples`
   std::string save_dir = "analysis_results";
   bool resume = false;
   PtqConfig ptq_config;
@@ -105,6 +106,41 @@ struct AnalysisPtqOptions {
 class AnalysisPTQ {
  public:
   explicit AnalysisPTQ(AnalysisPtqOptions options, Context context = {});
+  StatisticsResult statistical_analyse() const;
+  SensitivityResult metric_error_analyse() const;
+  TargetResult get_target_quant_model(double target_metric) const;
+
+ private:
+  AnalysisPtqOptions options_;
+  Context context_;
+};
+
+/// `quant_config` of PaddleSlim 2.5's Analysis, whose defaults are not those of AnalysisPTQ.
+struct AnalysisQuantConfig : PtqConfig {
+  AnalysisQuantConfig() {
+    batch_nums = 10;
+    algo = "avg";
+  }
+};
+
+/// The parameters of Analysis, which took the place of AnalysisPTQ in PaddleSlim 2.5.
+struct AnalysisOptions {
+  std::string float_model_dir;  ///< as `model_dir` of `quant_post_static`
+  std::string quant_model_dir;  ///< a trained model: not there, must be empty
+  std::string model_filename;
+  std::string params_filename;
+  DataOptions data_loader;  ///< as AnalysisPTQ's
+  /// Empty: layers are ranked by 1 less the cosine of the outputs.
+  EvalFunction eval_function;
+  bool resume = false;
+  std::string save_dir = "analysis_results";
+  AnalysisQuantConfig quant_config;
+};
+
+/// PaddleSlim 2.5's class. Its analysis.txt says how much of the metric a layer costs, most first.
+class Analysis {
+ public:
+  explicit Analysis(AnalysisOptions options, Context context = {});
   StatisticsResult statistical_analyse() const;
   SensitivityResult metric_error_analyse() const;
   TargetResult get_target_quant_model(double target_metric) const;

@@ -42,6 +42,9 @@ struct FormatInfo {
   /// The target whose runtime reads it, and for which models are quantised that are written in it;
   /// "": none in particular.
   std::string_view target = {};
+  bool float_recurrent = false;  ///< weights of recurrent layers are floats in it
+  /// Throws Error(Unsupported) that names what it cannot hold of a model; null: it holds all.
+  void (*expect_writable)(const Model& model) = nullptr;
 };
 
 #define QUENCH_FORMAT(name) FormatInfo name##_format();
@@ -61,6 +64,10 @@ struct WrittenModel {
 };
 /// By the name alone. Throws Error(Usage) where it does not end as the files of a format do.
 WrittenModel written_model(const std::string& path);
+
+/// Throws Error(Unsupported) for a model that cannot be written at this path, before it is worked
+/// on.
+void expect_writable(const Model& model, const std::string& path);
 
 /// The files beside a model, which is there, that reading it opens.
 std::vector<std::string> model_data_files(const ModelFiles& files);

@@ -10,6 +10,7 @@
 namespace quench {
 
 void reads_samples(Outputs& outputs, const DataOptions& data) {
+  if (data.source != nullptr) return;
   for (const std::string& path : data::files_of(data.path)) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) {

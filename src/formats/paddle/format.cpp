@@ -73,7 +73,9 @@ FormatInfo paddle_format() {
           .other_name = "__model__",
           .own_params = true,
           .fake_quantize = true,
-          .target = "paddle"};
+          .target = "paddle",
+          .float_recurrent = true,
+          .expect_writable = paddle::write::expect_writable};
 }
 
 FormatInfo pir_format() {
@@ -90,7 +92,9 @@ FormatInfo pir_format() {
           .quantized_note =
               "Paddle 3.3 itself runs no quantised PIR on a CPU; write a .pdmodel "
               "for that",
-          .target = "paddle"};
+          .target = "paddle",
+          .float_recurrent = true,
+          .expect_writable = paddle::write::expect_writable};
 }
 
 }  // namespace quench

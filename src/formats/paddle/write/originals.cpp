@@ -5,11 +5,19 @@
 #include <algorithm>
 
 #include "formats/foreign.h"
+#include "formats/paddle/rows.h"
 
 namespace quench::paddle::write {
 namespace {
 
 bool is_variable(const std::string& text) { return text.starts_with(':'); }
+
+/// Blocks inside are not written.
+bool has_block(const OpDesc& op) {
+  return std::ranges::any_of(op.attrs(), [](const OpDesc::Attr& attr) {
+    return attr.type() == BLOCK || attr.type() == BLOCKS;
+  });
+}
 
 }  // namespace
 
@@ -46,7 +54,7 @@ void Originals::find_groups() {
     group.nodes.push_back(static_cast<NodeId>(i));
   }
   for (const auto& [op, group] : groups) {
-    if (!whole(group)) continue;
+    if (has_block(program_.blocks(0).ops(op)) || !whole(group)) continue;
     last_[group.nodes.back()] = group;
     inside_.insert(group.nodes.begin(), group.nodes.end());
   }
@@ -127,12 +135,28 @@ bool Originals::covers(const Group& group) const {
       if (is_variable(input)) known.insert(input.substr(1));
     }
   }
+  for (const auto& [name, tensor] : restored(group)) known.insert(name);
   for (const OpDesc::Var& var : program_.blocks(0).ops(group.op).inputs()) {
     for (const std::string& name : var.arguments()) {
       if (!known.contains(name)) return false;
     }
   }
   return true;
+}
+
+std::map<std::string, Tensor> Originals::restored(const Group& group) const {
+  const OpDesc& op = program_.blocks(0).ops(group.op);
+  const OpRow* row = find_row(op.type());
+  if (row == nullptr || row->restore == nullptr) return {};
+  Restored result{.graph = graph_, .nodes = {}, .inputs = {}, .parameters = {}};
+  for (const NodeId id : group.nodes) {
+    result.nodes.push_back(&graph_.nodes[static_cast<std::size_t>(id)]);
+  }
+  for (const OpDesc::Var& var : op.inputs()) {
+    result.inputs[var.parameter()] = {var.arguments().begin(), var.arguments().end()};
+  }
+  row->restore(result);
+  return std::move(result.parameters);
 }
 
 /// Reading gives parameters the shape that our operators want; this one wants its own.
@@ -152,6 +176,9 @@ bool Originals::write(NodeId id, Writer& writer) const {
   if (found == last_.end()) return true;
   std::map<std::string, std::string> inputs;
   std::map<std::string, std::string> outputs;
+  for (const auto& [name, tensor] : restored(found->second)) {
+    inputs[name] = writer.restored(name, tensor);
+  }
   for (const NodeId each : found->second.nodes) {
     const Node& node = graph_.nodes[static_cast<std::size_t>(each)];
     const Origin& origin = *origins_[static_cast<std::size_t>(each)];

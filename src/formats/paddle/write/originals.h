@@ -36,6 +36,8 @@ class Originals {
   bool same(const Group& group, const Node& node, const Origin& origin) const;
   bool together(const Group& group) const;
   bool covers(const Group& group) const;
+  /// Parameters that its nodes hold in another form, as they were.
+  std::map<std::string, Tensor> restored(const Group& group) const;
   std::string input(const std::string& name, ValueId value, Writer& writer) const;
 
   const Graph& graph_;
