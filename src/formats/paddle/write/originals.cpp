@@ -22,7 +22,7 @@ bool has_block(const OpDesc& op) {
 }  // namespace
 
 Originals::Originals(const Model& model, ProgramDesc program)
-    : graph_(model.graph), program_(std::move(program)) {
+    : graph_(model.graph), uses_(model.graph), program_(std::move(program)) {
   origins_.resize(graph_.nodes.size());
   if (program_.blocks_size() > 0) find_groups();
 }
@@ -70,7 +70,7 @@ bool Originals::whole(const Group& group) const {
       return false;
     }
   }
-  return together(group) && covers(group);
+  return together(group) && alone(group) && covers(group);
 }
 
 bool Originals::same(const Group& group, const Node& node, const Origin& origin) const {
@@ -121,6 +121,25 @@ bool Originals::together(const Group& group) const {
     if (std::ranges::find(group.nodes, id) != group.nodes.end()) continue;
     for (const ValueId input : graph_.nodes[static_cast<std::size_t>(id)].inputs) {
       if (made.contains(input)) return false;
+    }
+  }
+  return true;
+}
+
+/// What it makes for itself, nobody else reads.
+bool Originals::alone(const Group& group) const {
+  for (const NodeId id : group.nodes) {
+    const Node& node = graph_.nodes[static_cast<std::size_t>(id)];
+    const Origin& origin = *origins_[static_cast<std::size_t>(id)];
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == kNoValue || is_variable(origin.outputs[i])) continue;
+      const auto value = static_cast<std::size_t>(node.outputs[i]);
+      const auto outside = [&](NodeId reader) {
+        return std::ranges::find(group.nodes, reader) == group.nodes.end();
+      };
+      if (uses_.is_output[value] || std::ranges::any_of(uses_.consumers[value], outside)) {
+        return false;
+      }
     }
   }
   return true;
