@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "compat/paddleslim/names.h"
 #include "quench/formats.h"
+#include "quench/paddleslim_analysis.h"
 
 namespace quench {
 namespace {
