@@ -80,7 +80,8 @@ def algo_row(network, algo, parts, model, label, base, folder, options):
              model.with_suffix(".pdiparams"), folder / "calibrate.npz", algo, theirs.parent]))
         cost["ours"].append(timed(
             [BUILD / "quench", "quantize", model, "-o", ours, "--target", "paddle", "--data",
-             folder / "calibrate.npz", "--activation-observer", algo, "--quiet"]))
+             folder / "calibrate.npz", "--activation-observer", algo, "--held-out", "0",
+             "--quiet"]))
         for who, path in (("ours", ours), ("theirs", theirs)):
             found[who].append(run_paddle(options.python, path,
                                          {label: part.score[:options.limit]}, folder,

@@ -154,7 +154,8 @@ int run_target(const TargetFlags& flags) {
   Outputs outputs;
   note_files(outputs, flags.shared);
   const TargetResult result = analyze_target(
-      flags.shared.job.model, analyze_options(flags.shared, context), flags.how, context, outputs);
+      flags.shared.job.model, analyze_options(flags.shared, context, flags.how.out_path), flags.how,
+      context, outputs);
   outputs.commit();
   bar.clear();
   if (flags.shared.job.common.json) {
@@ -183,7 +184,8 @@ Command setup_target(CLI::App& analyze) {
   app->add_flag("--one-by-one", flags->how.one_by_one,
                 "Leave out one layer after the other instead of searching: slow, to compare with");
   app->add_option("--model-out", flags->how.out_path,
-                  "Where to write the model; default: target_quant_model/model.onnx there")
+                  "Where to write the model; default: model.onnx or model.pdmodel in "
+                  "target_quant_model there")
       ->type_name("FILE");
   return {app, [flags] { return run_target(*flags); }};
 }

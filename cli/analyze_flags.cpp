@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "quench/error.h"
+#include "quench/formats.h"
 #include "quench/jobs.h"
 
 namespace quench::cli {
@@ -54,10 +55,13 @@ void note_files(Outputs& outputs, const AnalyzeFlags& flags) {
   std::filesystem::create_directories(flags.save_dir, ignored);
 }
 
-AnalyzeOptions analyze_options(const AnalyzeFlags& flags, const Context& context) {
+AnalyzeOptions analyze_options(const AnalyzeFlags& flags, const Context& context,
+                               const std::string& out) {
   AnalyzeOptions options;
   QuantizeOptions& quantize = options.quantize;
-  quantize = options_of(flags.job, analysis_defaults());
+  quantize = options_of(
+      flags.job, for_runtime(out.empty() ? target_of_model(flags.job.model) : target_of_output(out),
+                             analysis_defaults()));
   refuse_idle_options(flags.job.options.given(), quantize);
   for (const std::string& note : quantize.notes) context.warn(note);
   quantize.report_save_path = flags.report;

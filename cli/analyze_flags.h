@@ -25,8 +25,9 @@ struct AnalyzeFlags {
 void add_analyze_flags(CLI::App& app, AnalyzeFlags& flags);
 /// What it is evaluated by.
 void add_metric_flags(CLI::App& app, AnalyzeFlags& flags);
-/// Warns of what a configuration file says without effect.
-AnalyzeOptions analyze_options(const AnalyzeFlags& flags, const Context& context);
+/// Warns of what a configuration file says without effect. `out`: where a model is written, or "".
+AnalyzeOptions analyze_options(const AnalyzeFlags& flags, const Context& context,
+                               const std::string& out = "");
 /// Tells `outputs` what the flags alone know of: configuration files and the report.
 void note_files(Outputs& outputs, const AnalyzeFlags& flags);
 

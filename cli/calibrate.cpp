@@ -9,6 +9,7 @@
 #include "cli/errors.h"
 #include "cli/job_flags.h"
 #include "cli/style.h"
+#include "quench/formats.h"
 #include "quench/jobs.h"
 
 namespace quench::cli {
@@ -23,7 +24,8 @@ struct CalibrateFlags {
 int run_calibrate(const CalibrateFlags& flags) {
   ProgressBar bar;
   const Context context = make_context(flags.shared.common, bar);
-  const QuantizeOptions options = options_of(flags.shared);
+  const QuantizeOptions options =
+      options_of(flags.shared, for_runtime(target_of_model(flags.shared.model)));
   Outputs outputs;
   reads_configuration(outputs, flags.shared);
   calibrate_model(flags.shared.model, flags.out, options, context, flags.resume, outputs);

@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 
 #include "quench/converter_lite.h"
+#include "quench/formats.h"
 
 namespace quench::cli {
 
@@ -24,6 +25,11 @@ void add_job_flags(CLI::App& app, JobFlags& flags, unsigned job, const QuantizeO
       ->type_name("INI");
   add_common_flags(app, flags.common, Work::Runs);
   flags.options.add(app, job, defaults);
+}
+
+QuantizeOptions for_runtime(const std::string& target, QuantizeOptions defaults) {
+  if (!target.empty()) defaults.config.target = target;
+  return defaults;
 }
 
 QuantizeOptions options_of(const JobFlags& flags, const QuantizeOptions& defaults) {

@@ -20,6 +20,8 @@ struct JobFlags {
 void add_job_flags(CLI::App& app, JobFlags& flags, unsigned job,
                    const QuantizeOptions& defaults = {});
 
+/// The defaults for a runtime; "": as they are.
+QuantizeOptions for_runtime(const std::string& target, QuantizeOptions defaults = {});
 /// The defaults or the settings, then the configuration file, then the flags.
 QuantizeOptions options_of(const JobFlags& flags, const QuantizeOptions& defaults = {});
 /// Tells `outputs` which files say how to quantise.

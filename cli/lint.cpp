@@ -10,6 +10,7 @@
 #include "cli/errors.h"
 #include "cli/json.h"
 #include "cli/table.h"
+#include "quench/formats.h"
 #include "quench/quant_config.h"
 
 namespace quench::cli {
@@ -17,11 +18,15 @@ namespace {
 
 struct LintFlags {
   std::string model;
-  std::string target = "onnxruntime";
+  std::string target;
   CommonFlags common;
 };
 
-int run(const LintFlags& flags) {
+int run(LintFlags flags) {
+  if (flags.target.empty()) {
+    const std::string own = target_of_model(flags.model);
+    flags.target = own.empty() ? "onnxruntime" : own;
+  }
   Model model = load(flags.model);
   ProgressBar bar;
   const Context context = make_context(flags.common, bar);
@@ -58,7 +63,9 @@ Command setup_lint(CLI::App& root) {
                            "quench lint model.onnx --target onnxruntime");
   auto flags = std::make_shared<LintFlags>();
   add_model(*app, flags->model);
-  app->add_option("--target", flags->target, "Runtime")->type_name("NAME");
+  app->add_option("--target", flags->target,
+                  "Runtime; default: paddle for Paddle models, else onnxruntime")
+      ->type_name("NAME");
   add_common_flags(*app, flags->common, Work::Reads);
   return {app, [flags] { return run(*flags); }};
 }

@@ -85,7 +85,10 @@ int run_pack(const PackFlags& flags) {
 }
 
 int run_unpack(const PackFlags& flags) {
-  check_suffix(flags.out, ".onnx", "quench pack writes .qnch");
+  if (flags.out.ends_with(".qnch") || flags.external) {
+    check_suffix(flags.out, ".onnx",
+                 flags.external ? "--external is for ONNX files" : "quench pack writes .qnch");
+  }
   check_files(flags);
   const PackSummary summary = describe_packed(flags.model);
   using Data = SaveOptions::Data;
@@ -116,11 +119,11 @@ Command setup_pack(CLI::App& root) {
 }
 
 Command setup_unpack(CLI::App& root) {
-  CLI::App* app = add_verb(root, "unpack", "Turn a packed file back into the ONNX model it holds",
+  CLI::App* app = add_verb(root, "unpack", "Turn a packed file back into the model it holds",
                            "quench unpack model.qnch -o model.onnx");
   auto flags = std::make_shared<PackFlags>();
   app->add_option("model", flags->model, "Packed file")->required()->type_name("FILE");
-  app->add_option("-o,--out", flags->out, "ONNX file")->required()->type_name("FILE");
+  app->add_option("-o,--out", flags->out, "ONNX or Paddle file")->required()->type_name("FILE");
   app->add_flag("--external", flags->external, "Weights in a data file beside it");
   add_common_flags(*app, flags->common, Work::Reads);
   return {app, [flags] { return run_unpack(*flags); }};

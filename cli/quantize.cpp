@@ -11,6 +11,7 @@
 #include "cli/quantize_report.h"
 #include "cli/score_both.h"
 #include "cli/style.h"
+#include "quench/formats.h"
 
 namespace quench::cli {
 namespace {
@@ -29,7 +30,7 @@ void suggest_next(const JobFlags& flags, const QuantizeExtras& extras) {
 int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
   ProgressBar bar;
   const Context context = make_context(flags.common, bar);
-  QuantizeOptions options = options_of(flags);
+  QuantizeOptions options = options_of(flags, for_runtime(target_of_output(extras.out)));
   refuse_idle_options(flags.options.given(), options);
   Outputs outputs;
   reads_configuration(outputs, flags);

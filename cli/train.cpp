@@ -9,6 +9,7 @@
 #include "cli/errors.h"
 #include "cli/job_flags.h"
 #include "cli/quantize_report.h"
+#include "quench/formats.h"
 #include "quench/jobs.h"
 
 namespace quench::cli {
@@ -32,7 +33,8 @@ struct TrainFlags {
 int run_train(const TrainFlags& flags) {
   ProgressBar bar;
   const Context context = make_context(flags.job.common, bar);
-  QuantizeOptions options = options_of(flags.job, training_defaults());
+  QuantizeOptions options =
+      options_of(flags.job, for_runtime(target_of_output(flags.out), training_defaults()));
   options.type = QuantType::Full;
   refuse_idle_options(flags.job.options.given(), options);
   TrainingOptions& training = options.training;

@@ -49,6 +49,7 @@ enum class BinLayout {
 };
 
 struct GivenSamples;
+class SampleSource;
 
 /// What to read. `path` is one path, or `input:path` pairs separated by commas.
 struct DataOptions {
@@ -60,6 +61,8 @@ struct DataOptions {
   ImageOptions image;
   DataKind kind = DataKind::Auto;
   BinLayout bin_layout = BinLayout::Unsaid;
+  /// The caller's own samples instead of files: see `own_samples`.
+  std::shared_ptr<SampleSource> source = nullptr;
 };
 
 /// One sample: a tensor for each model input, with its batch dimension, which is 1.
@@ -82,6 +85,11 @@ class SampleSource {
   /// Whether samples can be put together; false where the inputs have no dimension in common.
   virtual bool batchable() const { return true; }
 };
+
+/// Options that stand for samples of the caller's own, which every job takes as it takes files. The
+/// second form holds them in memory: a tensor for each input, with its batch dimension, which is 1.
+DataOptions own_samples(std::shared_ptr<SampleSource> source);
+DataOptions own_samples(std::vector<TensorMap> samples);
 
 /// Opens a source that fits the model's inputs; the kind is told from the path and its contents.
 std::unique_ptr<SampleSource> open_data(const DataOptions& options,

@@ -30,6 +30,14 @@ std::string_view model_format(const std::string& path);
 std::string model_path(const std::string& model_dir, const std::string& model_filename,
                        const std::string& params_filename);
 
+/// The target whose runtime reads what is written to this path; "": none in particular. Throws
+/// Error(Usage) as `writes_model` does.
+std::string target_of_output(const std::string& path);
+/// Likewise of the model at a path.
+std::string target_of_model(const std::string& path);
+/// What a model for a target is called in a folder of ours: "model.onnx".
+std::string file_for_target(std::string_view target);
+
 /// As `save` without `outputs`, which puts the file in place. Returns the bytes of the model and
 /// its data file.
 std::uint64_t save(const Model& model, const std::string& path, const SaveOptions& options,

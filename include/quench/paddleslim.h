@@ -55,7 +55,8 @@ struct QuantPostStaticOptions : PtqConfig {
   /// In that folder; empty: model.pdmodel and model.pdiparams of a Paddle model, else model.onnx.
   std::string save_model_filename;
   std::string save_params_filename;
-  /// One of three: files, batches, or samples without their batch dimension from the caller's code.
+  /// One of three: files or samples that can be read again (`own_samples`), batches, or samples
+  /// without their batch dimension from the caller's code.
   DataOptions data_loader;
   Generator batch_generator;
   Generator sample_generator;
@@ -95,7 +96,7 @@ struct AnalysisPtqOptions {
   /// Any number that says how good a quantised model is, higher is better. Empty: top1 where there
   /// are labels, else the SQNR against the float model.
   EvalFunction eval_function;
-  DataOptions data_loader;  ///< calibration samples
+  DataOptions data_loader;  ///< calibration samples: files, or `own_samples`
   std::string save_dir = "analysis_results";
   bool resume = false;
   PtqConfig ptq_config;

@@ -176,7 +176,7 @@ Folder list_folder(const std::string& path, DataKind kind, const Labels* labels)
 }
 
 void reads_samples(Outputs& outputs, const DataOptions& from) {
-  const std::string files = from.given ? "" : from.path;
+  const std::string files = from.given || from.source ? "" : from.path;
   for (const std::string& path : files_of(files)) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) {

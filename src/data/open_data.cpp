@@ -9,6 +9,7 @@
 #include "data/idx.h"
 #include "data/labels.h"
 #include "data/npy.h"
+#include "data/own_samples.h"
 #include "data/paths.h"
 #include "data/pixels.h"
 
@@ -178,6 +179,7 @@ std::unique_ptr<SampleSource> open_data(const DataOptions& options,
   if (options.limit < 0) {
     fail(ErrorKind::Usage, "the limit of samples must not be negative, got {}", options.limit);
   }
+  if (options.source != nullptr) return data::open_own_samples(options, model_inputs);
   data::check_image_options(options.image);
   const std::vector<data::InputSpec> specs = data::describe_inputs(model_inputs);
   std::optional<data::Labels> labels;

@@ -135,6 +135,32 @@ std::uint64_t save(const Model& model, const std::string& path, const SaveOption
   }
 }
 
+void expect_writable(const Model& model, const std::string& path) {
+  const FormatInfo& format = written_model(path).format;
+  if (format.expect_writable == nullptr) return;
+  try {
+    format.expect_writable(model);
+  } catch (Error& error) {
+    throw error.in(path);
+  }
+}
+
+std::string target_of_output(const std::string& path) {
+  return std::string(written_model(path).format.target);
+}
+
+std::string target_of_model(const std::string& path) {
+  const FormatInfo* format = format_of(path);
+  return format == nullptr ? "" : std::string(format->target);
+}
+
+std::string file_for_target(std::string_view target) {
+  for (const FormatInfo& each : all_formats()) {
+    if (!each.target.empty() && each.target == target) return format("model{}", each.extension);
+  }
+  return format("model{}", onnx_format().extension);
+}
+
 void reads_model(Outputs& outputs, const std::string& path, const std::string& what) {
   const ModelFiles files = locate_model(path);
   outputs.reads(files.model, what);

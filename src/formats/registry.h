@@ -44,6 +44,9 @@ struct FormatInfo {
   std::string_view target = {};
   /// What it calls the operators that are read from it.
   std::vector<std::string> (*operators)() = nullptr;
+  bool float_recurrent = false;  ///< weights of recurrent layers are floats in it
+  /// Throws Error(Unsupported) that names what it cannot hold of a model; null: it holds all.
+  void (*expect_writable)(const Model& model) = nullptr;
 };
 
 #define QUENCH_FORMAT(name) FormatInfo name##_format();
@@ -63,6 +66,10 @@ struct WrittenModel {
 };
 /// By the name alone. Throws Error(Usage) where it does not end as the files of a format do.
 WrittenModel written_model(const std::string& path);
+
+/// Throws Error(Unsupported) for a model that cannot be written at this path, before it is worked
+/// on.
+void expect_writable(const Model& model, const std::string& path);
 
 /// The files beside a model, which is there, that reading it opens.
 std::vector<std::string> model_data_files(const ModelFiles& files);

@@ -69,12 +69,13 @@ void open_evaluation(Evaluation& evaluation, const Model& model, const AnalyzeOp
 
 std::unique_ptr<Analysis> start_analysis(const std::string& model_path,
                                          const AnalyzeOptions& options, AnalysisNeeds needs,
-                                         const Context& context) {
+                                         const Context& context, const std::string& out_path) {
   check(options, needs);
   if (!options.save_dir.empty()) make_folder(options.save_dir);
   auto analysis = std::make_unique<Analysis>(model_path, options.quantize, context);
   Job& job = analysis->job;
   job.observes_any_choice = true;
+  job.out_path = out_path;
   prepare(job);
   plan(job);
   // A wrong metric or missing data is reported before the long pass.

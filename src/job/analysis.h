@@ -43,9 +43,10 @@ SensitivityResult analyze_quantized(const std::string& quantized_path,
 /// Which parts of an analysis are wanted.
 enum class AnalysisNeeds { Statistics, Evaluation };
 
-/// Runs a job until it is tuned; nothing is written. `context` must outlive the result.
+/// Runs a job until it is tuned; nothing is written. `context` must outlive the result. `out_path`:
+/// as the job's.
 std::unique_ptr<Analysis> start_analysis(const std::string& model_path,
                                          const AnalyzeOptions& options, AnalysisNeeds needs,
-                                         const Context& context);
+                                         const Context& context, const std::string& out_path = "");
 
 }  // namespace quench::job

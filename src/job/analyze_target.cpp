@@ -15,6 +15,7 @@
 #include "job/analysis.h"
 #include "job/job_files.h"
 #include "options/settings.h"
+#include "quench/formats.h"
 
 namespace quench {
 namespace {
@@ -243,7 +244,8 @@ std::string check_files(const std::string& model_path, const AnalyzeOptions& opt
   std::string path = how.out_path;
   if (path.empty()) {
     make_folder((folder / "target_quant_model").string());
-    path = (folder / "target_quant_model" / "model.onnx").string();
+    const std::string name = file_for_target(options.quantize.config.target);
+    path = (folder / "target_quant_model" / name).string();
   }
   for (const std::string& each : {options.save_dir, options.quantize.debug_info_save_path}) {
     if (!each.empty()) make_folder(each);
@@ -298,7 +300,7 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
   }
   const auto began = std::chrono::steady_clock::now();
   const auto started =
-      job::start_analysis(model_path, options, job::AnalysisNeeds::Evaluation, context);
+      job::start_analysis(model_path, options, job::AnalysisNeeds::Evaluation, context, path);
   Analysis& analysis = *started;
   Goal goal(analysis, how.at_least, context);
   TargetResult result{.at_least = how.at_least};

@@ -16,7 +16,8 @@ struct Job : tune::State {
       : State(std::move(the_options), the_context), model_path(std::move(path)) {}
 
   std::string model_path;
-  std::string origin;  ///< fingerprint of the model as it was read
+  std::string out_path;  ///< where the result goes, which must be able to hold it; "": nowhere
+  std::string origin;    ///< fingerprint of the model as it was read
   /// Statistics are collected of whatever the plan of some of the layers would observe.
   bool observes_any_choice = false;
   Model quantized;  ///< lowered, with the channels and operators of the float model
@@ -31,6 +32,8 @@ struct Job : tune::State {
 
 /// Reads the model and brings it into the form that is quantised.
 void prepare(Job& job);
+/// Throws where the file that the result goes to could not hold it: before the work, not behind it.
+void expect_out_fits(const Job& job);
 /// Decides for every node, value and weight what becomes of it; refuses a model of which nothing
 /// would change. Opens the samples.
 void plan(Job& job);

@@ -8,10 +8,12 @@
 #include "base/nearest.h"
 #include "formats/disk_bytes.h"
 #include "formats/fingerprint.h"
+#include "formats/registry.h"
 #include "job/job.h"
 #include "lower/fold_weights.h"
 #include "passes/run.h"
 #include "plan/facts.h"
+#include "quench/formats.h"
 
 namespace quench {
 namespace {
@@ -107,6 +109,23 @@ void infer_and_warn(Model& model, const Context& context) {
   for (const std::string& note : infer_types(model)) context.warn(note);
 }
 
+void expect_out_fits(const Job& job) {
+  if (job.out_path.empty()) return;
+  const std::string runtime = target_of_output(job.out_path);
+  if (runtime.empty()) return;
+  const TargetInfo& wanted = find_target(runtime);
+  const TargetInfo& target = find_target(job.options.config.target);
+  const bool fits =
+      !wanted.activation_symmetric || (target.activation_symmetric && target.activation_signed);
+  if (job.is_full() && !fits) {
+    fail(ErrorKind::Usage,
+         "'{}' can only hold symmetric signed scales, and target '{}' has others; take target "
+         "'{}', or write ONNX",
+         job.out_path, target.name, runtime);
+  }
+  expect_writable(job.model, job.out_path);
+}
+
 void prepare(Job& job) {
   Model read = load(job.model_path);
   job.report.warnings = job.options.notes;
@@ -116,6 +135,7 @@ void prepare(Job& job) {
   infer_and_warn(read, job.context);
   if (job.is_full()) job.original = read;
   job.model = prepare_for(std::move(read), job.options.type);
+  expect_out_fits(job);
 }
 
 }  // namespace job

@@ -83,6 +83,7 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
     job.options.notes.insert(job.options.notes.end(), given.notes_unless_packed.begin(),
                              given.notes_unless_packed.end());
   }
+  job.out_path = out_path;
   job::run(job);
   job::write(job, out_path, outputs);
   job.report.settings = settings_json(given);

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "formats/registry.h"
 #include "lower/dynamic.h"
+#include "ops/facts.h"
 #include "plan/facts.h"
 #include "tune/stored_weights.h"
 #include "tune/weight_bodies.h"
@@ -63,10 +65,20 @@ void add_dynamic(Job& job, const WeightItem& item) {
 }
 
 /// The readers of one weight that a type of quantisation is for.
-WeightItem readers_of(const Job& job, const WeightItem& item, QuantType type) {
+WeightItem readers_of(Job& job, const WeightItem& item, QuantType type) {
+  const bool keeps = !job.out_path.empty() && written_model(job.out_path).format.float_recurrent;
+  const Graph& graph = job.model.graph;
   WeightItem part{.name = item.name, .sites = {}, .spec = item.spec};
   for (const plan::WeightSite& site : item.sites) {
-    if (type_of(job, job.model.graph, site) == type) part.sites.push_back(site);
+    if (type_of(job, graph, site) != type) continue;
+    const Node& node = site.node_in(graph);
+    if (keeps && ops::facts(node).weight == ops::WeightKind::Recurrent) {
+      job.report.float_layers.push_back({.node = plan::key_of(graph, node),
+                                         .op_type = node.op_type,
+                                         .reason = "the output's format has floats there"});
+      continue;
+    }
+    part.sites.push_back(site);
   }
   return part;
 }

@@ -40,6 +40,8 @@ std::size_t lift(Graph& graph) {
     if (node.op_type != "Constant" || !node.domain.empty() || node.outputs.size() != 1) continue;
     std::optional<Tensor> tensor = value_of(node);
     if (!tensor || node.outputs[0] == kNoValue) continue;
+    // Shapes that another format's operator made are never weights: it is written as it stood.
+    if (!node.foreign.empty() && !is_real(tensor->dtype())) continue;
     Value& value = graph[node.outputs[0]];
     value.type = ValueType::of(*tensor);
     value.constant = std::move(*tensor);

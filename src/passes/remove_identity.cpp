@@ -18,6 +18,7 @@ class NoOps {
         node.outputs.empty() || node.outputs[0] == kNoValue || view_.has_extra_outputs(node)) {
       return false;
     }
+    if (belongs_to_operator(node)) return false;
     const std::string& op = node.op_type;
     if (op == "Identity") return true;
     if (op == "Dropout") return dropout(node);
@@ -31,6 +32,14 @@ class NoOps {
   }
 
  private:
+  /// One of several nodes that computes the shape an operator of another format had: nobody gains
+  /// by its removal, and only with all of them is the operator written back as it stood.
+  bool belongs_to_operator(const Node& node) const {
+    const ValueType& made = type(node.outputs[0]);
+    return !node.foreign.empty() && made.kind == ValueType::Kind::Tensor &&
+           made.dtype != DType::Undefined && !is_real(made.dtype);
+  }
+
   const ValueType& type(ValueId id) const { return view_.graph()[id].type; }
 
   std::optional<std::vector<std::int64_t>> ints(ValueId id) const {

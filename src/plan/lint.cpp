@@ -60,6 +60,7 @@ class Linter {
     if (!node.domain.empty()) return format("an operator of domain '{}'", node.domain);
     if (target_.integer_clip && clips_integers(node)) return "";
     if (std::string host = absorbed_by(node); !host.empty()) return host;
+    if (std::string host = added_to(node); !host.empty()) return host;
     const TargetOp* op = find_op(target_, node.op_type);
     if (op == nullptr) return std::string(target_.otherwise);
     if (op->kind == NodePlan::Kind::Float) return std::string(op->reason);
@@ -149,8 +150,41 @@ class Linter {
     const Node* host = producer(node.input(0));
     if (host == nullptr || dropped_activation(node.input(0)) != &node) return "";
     const TargetOp* op = find_op(target_, host->op_type);
-    if (op == nullptr || op->kind != NodePlan::Kind::Integer || !refuse(*host).empty()) return "";
+    if (op == nullptr || op->kind != NodePlan::Kind::Integer || !on_integers(*host)) return "";
     return format("{} the {} before it", kInside, host->op_type);
+  }
+
+  bool on_integers(const Node& node) const {
+    const std::string reason = refuse(node);
+    return reason.empty() || reason.starts_with(kInside);
+  }
+
+  /// Where biases are floats, a constant that is added to each channel of a layer is its bias.
+  std::string added_to(const Node& node) const {
+    if (target_.quantize_bias || node.op_type != "Add") return "";
+    for (const std::size_t i : {0U, 1U}) {
+      const Node* layer = producer(node.input(i));
+      const Tensor* bias = graph_.constant(node.input(1 - i));
+      if (layer == nullptr || bias == nullptr || !is_layer(*layer) || layer->input(2) != kNoValue ||
+          reader(node.input(i)) != &node || !is_bias(*layer, *bias) || !refuse(*layer).empty()) {
+        continue;
+      }
+      return format("{} the {} before it", kInside, layer->op_type);
+    }
+    return "";
+  }
+
+  /// One number for each channel, which products have last and convolutions behind the batch.
+  bool is_bias(const Node& layer, const Tensor& bias) const {
+    const auto& shape = graph_[layer.outputs[0]].type.shape;
+    if (!shape || bias.rank() > static_cast<std::int64_t>(shape->size())) return false;
+    const bool product = ops::facts(layer).integer == ops::IntegerForm::Product;
+    const std::size_t axis = product ? shape->size() - 1 : 1;
+    const std::size_t first = shape->size() - static_cast<std::size_t>(bias.rank());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(bias.rank()); ++i) {
+      if (first + i != axis && bias.shape()[i] != 1) return false;
+    }
+    return true;
   }
 
   std::string refuse_output(const Node& node) const {

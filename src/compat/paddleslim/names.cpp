@@ -13,19 +13,14 @@ using Names = std::vector<std::string>;
 
 constexpr std::string_view kPaddle = "paddle";
 
-bool is_paddle(const std::string& path) {
-  const FormatInfo* format = format_of(path);
-  return format != nullptr && format->target == kPaddle;
-}
+bool is_paddle(const std::string& path) { return target_of_model(path) == kPaddle; }
 
-bool becomes_paddle(const std::string& path) {
-  return written_model(path).format.target == kPaddle;
-}
+bool becomes_paddle(const std::string& path) { return target_of_output(path) == kPaddle; }
 
 std::string save_path(const std::string& folder, const SaveNames& names, bool paddle) {
   make_folder(folder);
   std::string model = names.model;
-  if (model.empty()) model = paddle ? "model.pdmodel" : "model.onnx";
+  if (model.empty()) model = file_for_target(paddle ? kPaddle : "");
   if (!names.params.empty() && !written_model(model).format.own_params) {
     fail(ErrorKind::Usage,
          "save_params_filename is '{}', but '{}' holds its parameters itself: leave it empty",

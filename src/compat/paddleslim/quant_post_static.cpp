@@ -190,6 +190,7 @@ QuantizeReport quantize_here(const std::string& in, const std::string& out,
   writes_model(outputs, out, "the quantised model");
   const auto began = std::chrono::steady_clock::now();
   job::Job job(in, how, context);
+  job.out_path = out;
   if (how.data.path.empty()) {
     const Model model = load(in);
     job.report.bytes_before = bytes_on_disk(in, model);

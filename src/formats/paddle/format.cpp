@@ -82,7 +82,9 @@ FormatInfo paddle_format() {
           .own_params = true,
           .fake_quantize = true,
           .target = "paddle",
-          .operators = operators};
+          .operators = operators,
+          .float_recurrent = true,
+          .expect_writable = paddle::write::expect_writable};
 }
 
 FormatInfo pir_format() {
@@ -99,7 +101,9 @@ FormatInfo pir_format() {
           .quantized_note =
               "Paddle 3.3 itself runs no quantised PIR on a CPU; write a .pdmodel "
               "for that",
-          .target = "paddle"};
+          .target = "paddle",
+          .float_recurrent = true,
+          .expect_writable = paddle::write::expect_writable};
 }
 
 }  // namespace quench

@@ -47,10 +47,31 @@ std::string hash(std::string_view bytes) {
   return fingerprint.text();
 }
 
+/// A graph inside a node: its nodes, and how values go between them.
+std::string graph_form(const Graph& graph) {
+  std::string text;
+  const auto add = [&](const std::vector<ValueId>& values) {
+    for (const ValueId value : values) {
+      text += kItem;
+      if (value == kNoValue) continue;
+      text += graph[value].constant ? form_of(*graph[value].constant) : graph[value].name;
+    }
+    text += kField;
+  };
+  add(graph.inputs);
+  for (const Node& node : graph.nodes) {
+    text += form_of(node);
+    add(node.inputs);
+    add(node.outputs);
+  }
+  add(graph.outputs);
+  return text;
+}
+
 struct Text {
   std::string& out;
   bool operator()(std::monostate) const { return false; }
-  bool operator()(const GraphBox&) const { return false; }
+  bool operator()(const GraphBox& graph) const { return out += graph_form(*graph), true; }
   bool operator()(const std::vector<GraphBox>&) const { return false; }
   bool operator()(const Tensor& tensor) const { return out += form_of(tensor), true; }
   bool operator()(const std::vector<Tensor>& tensors) const {

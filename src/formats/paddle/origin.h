@@ -35,7 +35,7 @@ std::string to_foreign(const Origin& origin);
 /// The reverse; nothing for what another format or no operator made.
 std::optional<Origin> origin_of(std::string_view foreign);
 
-/// The operator of a node and its attributes as one short text; "" where they hold graphs.
+/// The operator of a node and its attributes as one short text; "" where there is none for them.
 std::string form_of(const Node& node);
 /// A constant as a short text.
 std::string form_of(const Tensor& tensor);

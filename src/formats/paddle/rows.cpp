@@ -16,7 +16,7 @@ std::vector<const OpRow*> collect() {
   for (const auto family :
        {activation_rows(), arithmetic_rows(), layer_rows(), norm_rows(), reduce_rows(),
         shape_rows(), slice_rows(), pick_rows(), create_rows(), image_rows(), quant_rows(),
-        control_rows(), rnn_rows(), detection_rows()}) {
+        control_rows(), rnn_rows(), crf_rows(), detection_rows()}) {
     for (const OpRow& row : family) rows.push_back(&row);
   }
   return rows;

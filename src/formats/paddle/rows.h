@@ -3,14 +3,26 @@
 // read. Rows lie by family in rows_*.cpp.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "quench/graph.h"
 
 namespace quench::paddle {
 
 class Op;
+
+/// An operator that nobody touched, whose parameters went into constants of another form.
+struct Restored {
+  const Graph& graph;
+  std::vector<const Node*> nodes;                          ///< that it became
+  std::map<std::string, std::vector<std::string>> inputs;  ///< its variables by argument
+  std::map<std::string, Tensor> parameters;                ///< result: what those constants were
+};
 
 /// One operator.
 struct OpRow {
@@ -26,6 +38,8 @@ struct OpRow {
   std::string_view attributes;
   void (*read)(Op& op);
   int opset = 13;  ///< the version of ONNX's operators that it needs
+  /// The reverse of what `read` made of parameters; null: it left them as they are.
+  void (*restore)(Restored& op) = nullptr;
 };
 
 /// What a row's list holds between separators.
@@ -60,6 +74,7 @@ std::span<const OpRow> image_rows();
 std::span<const OpRow> quant_rows();
 std::span<const OpRow> detection_rows();
 std::span<const OpRow> rnn_rows();
+std::span<const OpRow> crf_rows();
 std::span<const OpRow> control_rows();
 
 }  // namespace quench::paddle

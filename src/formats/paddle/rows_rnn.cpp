@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paddle's recurrent networks.
+#include <algorithm>
 #include <array>
 
 #include "base/format.h"
 #include "formats/paddle/op.h"
+#include "formats/paddle/rnn_gates.h"
 
 namespace quench::paddle {
 namespace {
 
-/// How the gates of a kind lie: `order[i]` is Paddle's position of ONNX's gate i.
-struct Kind {
-  const char* op_type;
-  std::vector<std::size_t> order;
-  const char* activation;
-};
-
-Kind kind_of(const std::string& mode) {
-  if (mode == "LSTM") return {"LSTM", {0, 3, 1, 2}, ""};  // i f c o -> i o f c
-  if (mode == "GRU") return {"GRU", {1, 0, 2}, ""};       // r z h -> z r h
-  if (mode == "RNN_TANH") return {"RNN", {0}, "Tanh"};
-  if (mode == "RNN_RELU") return {"RNN", {0}, "Relu"};
-  fail(ErrorKind::Unsupported, "its mode is '{}'", mode);
+const RnnKind& kind_of(const std::string& mode) {
+  const RnnKind* kind = rnn_kind(mode);
+  if (kind == nullptr) fail(ErrorKind::Unsupported, "its mode is '{}'", mode);
+  return *kind;
 }
 
 /// The parameters of one layer, put together as ONNX has them.
 class Layer {
  public:
-  Layer(Op& op, const Kind& kind, std::int64_t hidden) : op_(op), kind_(kind), hidden_(hidden) {}
+  Layer(Op& op, const RnnKind& kind, std::int64_t hidden) : op_(op), kind_(kind), hidden_(hidden) {}
 
   /// The weights at these positions of the list, one for each direction: [directions, gates, in].
   ValueId join(std::span<const std::size_t> positions) {
@@ -63,23 +56,16 @@ class Layer {
     if (tensor == nullptr || tensor->rank() < 1 || tensor->shape()[0] != rows) {
       fail(ErrorKind::Unsupported, "its weight {} is no parameter of {} rows", position, rows);
     }
-    const std::vector<float> values = to_float(*tensor);
-    const std::size_t width = values.size() / kind_.order.size();
-    std::vector<float> ordered;
-    for (const std::size_t gate : kind_.order) {
-      const auto first = values.begin() + static_cast<std::ptrdiff_t>(gate * width);
-      ordered.insert(ordered.end(), first, first + static_cast<std::ptrdiff_t>(width));
-    }
-    return Tensor::of<float>(tensor->shape(), std::span<const float>(ordered));
+    return gates_from_paddle(*tensor, kind_);
   }
 
   Op& op_;
-  const Kind& kind_;
+  const RnnKind& kind_;
   std::int64_t hidden_;
 };
 
 void read_rnn(Op& op) {
-  const Kind kind = kind_of(op.text("mode"));
+  const RnnKind& kind = kind_of(op.text("mode"));
   const std::int64_t hidden = op.integer("hidden_size");
   const std::int64_t layers = op.integer("num_layers");
   const std::size_t directions = op.flag("is_bidirec") ? 2 : 1;
@@ -170,12 +156,62 @@ void read_gru(Op& op) {
   op.set("Hidden", op.reshape(made[0], {-1, size}));
 }
 
+/// The weights and biases of every layer and direction, from what `Layer` joined.
+void restore_rnn(Restored& op) {
+  const std::vector<std::string>& names = op.inputs["WeightList"];
+  const std::size_t half = names.size() / 2;
+  std::size_t at = 0;
+  for (const Node* node : op.nodes) {
+    const auto kind = std::ranges::find(rnn_kinds(), node->op_type, &RnnKind::op_type);
+    if (kind == rnn_kinds().end()) continue;
+    for (const RnnParameters& each : rnn_parameters(op.graph, *node, *kind)) {
+      if (at + 1 >= half) return;  // not the operator that it was
+      op.parameters.emplace(names[at], each.weight);
+      op.parameters.emplace(names[at + 1], each.recurrent);
+      op.parameters.emplace(names[half + at], each.bias);
+      op.parameters.emplace(names[half + at + 1], each.recurrent_bias);
+      at += 2;
+    }
+  }
+}
+
+void restore_gru(Restored& op) {
+  const auto node = std::ranges::find(
+      op.nodes, "GRU", [](const Node* each) { return std::string_view(each->op_type); });
+  if (node == op.nodes.end()) return;
+  const Tensor* chosen = op.graph.constant((*node)->input(1));
+  const Tensor* recurrent = op.graph.constant((*node)->input(2));
+  const Tensor* biases = op.graph.constant((*node)->input(3));
+  if (chosen == nullptr || recurrent == nullptr || biases == nullptr) return;
+  const float sign = to_float(*chosen)[0];
+  const auto h = static_cast<std::size_t>(recurrent->shape()[2]);
+  const std::vector<float> r = to_float(*recurrent);
+  std::vector<float> w(3 * h * h), bias = to_float(*biases);
+  for (std::size_t from = 0; from < h; ++from) {
+    for (std::size_t to = 0; to < h; ++to) {
+      w[from * 2 * h + to] = sign * r[to * h + from];
+      w[from * 2 * h + h + to] = r[(h + to) * h + from];
+      w[2 * h * h + from * h + to] = r[(2 * h + to) * h + from];
+    }
+  }
+  for (std::size_t i = 0; i < h; ++i) bias[i] *= sign;
+  const auto size = static_cast<std::int64_t>(h);
+  for (const std::string& name : op.inputs["Weight"]) {
+    op.parameters.emplace(name, Tensor::of<float>({size, 3 * size}, std::span<const float>(w)));
+  }
+  for (const std::string& name : op.inputs["Bias"]) {
+    op.parameters.emplace(
+        name, Tensor::of<float>({1, 3 * size}, std::span<const float>(bias).first(3 * h)));
+  }
+}
+
 constexpr auto kRows = std::to_array<OpRow>({
     {"rnn", "", "Input PreState WeightList SequenceLength DropoutStateIn",
      "Out DropoutState State Reserve",
-     "mode=RNN_TANH hidden_size=100 num_layers=1 is_bidirec=false", read_rnn},
+     "mode=RNN_TANH hidden_size=100 num_layers=1 is_bidirec=false", read_rnn, 13, restore_rnn},
     {"gru", "-", "Input H0 Weight Bias", "Hidden",
-     "activation=tanh gate_activation=sigmoid is_reverse=false origin_mode=false", read_gru},
+     "activation=tanh gate_activation=sigmoid is_reverse=false origin_mode=false", read_gru, 13,
+     restore_gru},
 });
 
 }  // namespace

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // PaddleSlim's calls on the demo's network and images.
-#include "quench/paddleslim.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "quench/paddleslim_analysis.h"
 #include "support/fashion.h"
 
 namespace quench {
@@ -127,6 +126,47 @@ TEST(QuantPostStatic, PaddleFilesHaveTheNamesAskedFor) {
   EXPECT_TRUE(std::filesystem::exists(folder + "/__model__"));
   EXPECT_TRUE(std::filesystem::exists(folder + "/weights"));
   std::filesystem::remove_all(folder);
+}
+
+/// The same samples as tensors in memory: every job takes them as it takes files.
+DataOptions in_memory(std::int64_t count) {
+  const auto source = open_data(samples(count), Session(load(float_path())).inputs());
+  std::vector<TensorMap> all;
+  for (std::int64_t i = 0; i < source->size(); ++i) all.push_back(source->read(i).inputs);
+  return own_samples(std::move(all));
+}
+
+TEST(QuantPostStatic, SamplesOfTheCallersOwn) {
+  const std::string path = out_path("own");
+  QuantPostStaticOptions options = paddle_options(path);
+  options.bias_correction = true;  // reads them twice
+  quant_post_static(options, with_threads(1));
+  const std::string bytes = bytes_of(load(path));
+  options.data_loader = in_memory(0);
+  quant_post_static(options, with_threads(1));
+  EXPECT_TRUE(bytes == bytes_of(load(path)));
+  options.data_loader = own_samples(std::vector<TensorMap>(4));
+  expect_in("no tensor for the input 'image'", error_of([&] { quant_post_static(options); }));
+  std::filesystem::remove(path);
+}
+
+TEST(Analysis, SaysWhatEachLayerCosts) {
+  AnalysisOptions options;
+  options.float_model_dir = data_folder();
+  options.data_loader = in_memory(12);
+  options.save_dir = out_path("analysis25") + ".d";
+  const SensitivityResult found = Analysis(options, with_threads(1)).metric_error_analyse();
+  ASSERT_GT(found.layers.size(), 1U);
+  EXPECT_EQ(found.metric, "cosine");
+  EXPECT_LE(found.layers.front().metric, found.layers.back().metric);
+  std::ifstream text(options.save_dir + "/analysis.txt");
+  std::string line;
+  ASSERT_TRUE(std::getline(text, line));
+  EXPECT_EQ(line.find("layer name: " + found.layers.front().layer), 0U) << line;
+  EXPECT_NE(line.find(", sensitivity metric: "), std::string::npos) << line;
+  options.quant_model_dir = "trained";
+  expect_in("quant_model_dir", error_of([&] { Analysis analysis(options); }));
+  std::filesystem::remove_all(options.save_dir);
 }
 
 TEST(AnalysisPTQ, OwnMetricAndTheKeysOfTheConfig) {

@@ -85,6 +85,20 @@ TEST_P(PaddleGolden, IntegersGiveTheSameAnswers) {
   EXPECT_GE(product / std::sqrt(a * b), 0.999);
 }
 
+/// A file for each parameter, old recurrent layers, and the best path through tags.
+TEST(PaddleGoldenTags, AreThoseOfPaddle) {
+  const fs::path folder = shared_dir() / "models/paddle/lac_seg";
+  const std::string record = (shared_dir() / "data/paddle-golden/lac_seg_paddle2.6.2.npz").string();
+  if (!fs::exists(record)) GTEST_SKIP() << "no shared folder";
+  Session session(load(folder.string()));
+  const TensorMap found =
+      session.run({{session.inputs().front().name, data::read_npz(record, "input")}});
+  const Tensor wanted = data::read_npz(record, "output");
+  const Tensor& tags = found.begin()->second;
+  EXPECT_EQ(tags.shape(), wanted.shape());
+  EXPECT_EQ(to_float(tags), to_float(wanted));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, PaddleGolden, ::testing::ValuesIn(kGolden),
                          [](const auto& each) { return std::string(each.param.name); });
 

@@ -65,6 +65,11 @@ std::unique_ptr<Staged> stage_program(const Model& model, const ModelFiles& file
   return stage(files, text, written.parameters);
 }
 
+void expect_writable(const Model& model) {
+  const std::optional<PirOriginal> original = pir_original(model);
+  (void)write_program(model, original ? original->program : original_program(model));
+}
+
 std::unique_ptr<Staged> stage_pir(const Model& model, const ModelFiles& files,
                                   const SaveOptions& /*options*/) {
   const std::optional<PirOriginal> original = pir_original(model);

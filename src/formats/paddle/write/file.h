@@ -14,6 +14,8 @@ namespace quench::paddle::write {
 /// Writes both aside: a serialized program, or PIR's JSON.
 std::unique_ptr<Staged> stage_program(const Model& model, const ModelFiles& files,
                                       const SaveOptions& options);
+/// Throws Error(Unsupported) for operators that have no counterpart.
+void expect_writable(const Model& model);
 std::unique_ptr<Staged> stage_pir(const Model& model, const ModelFiles& files,
                                   const SaveOptions& options);
 

@@ -37,7 +37,8 @@ Tensor transposed(const Tensor& matrix) {
 
 class Legalizer {
  public:
-  explicit Legalizer(Graph& graph) : graph_(graph), uses_(graph) {}
+  Legalizer(Graph& graph, const std::set<std::string>& kept)
+      : graph_(graph), kept_(kept), uses_(graph) {}
 
   void run() {
     std::vector<bool> dead(graph_.nodes.size(), false);
@@ -54,8 +55,10 @@ class Legalizer {
  private:
   bool lift_constant(const Node& node) {
     const Tensor* value = node.get<Tensor>("value");
-    if (value == nullptr || uses_.is_output[static_cast<std::size_t>(node.outputs[0])])
+    if (value == nullptr || kept_.contains(graph_[node.outputs[0]].name) ||
+        uses_.is_output[static_cast<std::size_t>(node.outputs[0])]) {
       return false;
+    }
     graph_[node.outputs[0]].constant = *value;
     return true;
   }
@@ -127,17 +130,17 @@ class Legalizer {
   }
 
   Graph& graph_;
+  const std::set<std::string>& kept_;
   Uses uses_;
   std::map<std::tuple<ValueId, ValueId, ValueId>, ValueId> merged_;
 };
 
 }  // namespace
 
-Model legalize(const Model& model) {
-  Model result = model;
-  (void)infer_types(result);
-  Legalizer(result.graph).run();
-  return result;
+Model legalize(Model model, const std::set<std::string>& kept) {
+  (void)infer_types(model);
+  Legalizer(model.graph, kept).run();
+  return model;
 }
 
 }  // namespace quench::paddle::write

@@ -5,16 +5,24 @@
 #include <algorithm>
 
 #include "formats/foreign.h"
+#include "formats/paddle/rows.h"
 
 namespace quench::paddle::write {
 namespace {
 
 bool is_variable(const std::string& text) { return text.starts_with(':'); }
 
+/// Blocks inside are not written.
+bool has_block(const OpDesc& op) {
+  return std::ranges::any_of(op.attrs(), [](const OpDesc::Attr& attr) {
+    return attr.type() == BLOCK || attr.type() == BLOCKS;
+  });
+}
+
 }  // namespace
 
 Originals::Originals(const Model& model, ProgramDesc program)
-    : graph_(model.graph), program_(std::move(program)) {
+    : graph_(model.graph), uses_(model.graph), program_(std::move(program)) {
   origins_.resize(graph_.nodes.size());
   if (program_.blocks_size() > 0) find_groups();
 }
@@ -46,7 +54,7 @@ void Originals::find_groups() {
     group.nodes.push_back(static_cast<NodeId>(i));
   }
   for (const auto& [op, group] : groups) {
-    if (!whole(group)) continue;
+    if (has_block(program_.blocks(0).ops(op)) || !whole(group)) continue;
     last_[group.nodes.back()] = group;
     inside_.insert(group.nodes.begin(), group.nodes.end());
   }
@@ -62,7 +70,7 @@ bool Originals::whole(const Group& group) const {
       return false;
     }
   }
-  return together(group) && covers(group);
+  return together(group) && alone(group) && covers(group);
 }
 
 bool Originals::same(const Group& group, const Node& node, const Origin& origin) const {
@@ -118,6 +126,25 @@ bool Originals::together(const Group& group) const {
   return true;
 }
 
+/// What it makes for itself, nobody else reads.
+bool Originals::alone(const Group& group) const {
+  for (const NodeId id : group.nodes) {
+    const Node& node = graph_.nodes[static_cast<std::size_t>(id)];
+    const Origin& origin = *origins_[static_cast<std::size_t>(id)];
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == kNoValue || is_variable(origin.outputs[i])) continue;
+      const auto value = static_cast<std::size_t>(node.outputs[i]);
+      const auto outside = [&](NodeId reader) {
+        return std::ranges::find(group.nodes, reader) == group.nodes.end();
+      };
+      if (uses_.is_output[value] || std::ranges::any_of(uses_.consumers[value], outside)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 /// Every variable that the operator reads is one that its nodes read: what was rewritten while it
 /// was read, as quantised programs are, has others.
 bool Originals::covers(const Group& group) const {
@@ -127,12 +154,28 @@ bool Originals::covers(const Group& group) const {
       if (is_variable(input)) known.insert(input.substr(1));
     }
   }
+  for (const auto& [name, tensor] : restored(group)) known.insert(name);
   for (const OpDesc::Var& var : program_.blocks(0).ops(group.op).inputs()) {
     for (const std::string& name : var.arguments()) {
       if (!known.contains(name)) return false;
     }
   }
   return true;
+}
+
+std::map<std::string, Tensor> Originals::restored(const Group& group) const {
+  const OpDesc& op = program_.blocks(0).ops(group.op);
+  const OpRow* row = find_row(op.type());
+  if (row == nullptr || row->restore == nullptr) return {};
+  Restored result{.graph = graph_, .nodes = {}, .inputs = {}, .parameters = {}};
+  for (const NodeId id : group.nodes) {
+    result.nodes.push_back(&graph_.nodes[static_cast<std::size_t>(id)]);
+  }
+  for (const OpDesc::Var& var : op.inputs()) {
+    result.inputs[var.parameter()] = {var.arguments().begin(), var.arguments().end()};
+  }
+  row->restore(result);
+  return std::move(result.parameters);
 }
 
 /// Reading gives parameters the shape that our operators want; this one wants its own.
@@ -152,6 +195,9 @@ bool Originals::write(NodeId id, Writer& writer) const {
   if (found == last_.end()) return true;
   std::map<std::string, std::string> inputs;
   std::map<std::string, std::string> outputs;
+  for (const auto& [name, tensor] : restored(found->second)) {
+    inputs[name] = writer.restored(name, tensor);
+  }
   for (const NodeId each : found->second.nodes) {
     const Node& node = graph_.nodes[static_cast<std::size_t>(each)];
     const Origin& origin = *origins_[static_cast<std::size_t>(each)];

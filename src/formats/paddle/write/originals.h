@@ -35,10 +35,14 @@ class Originals {
   bool whole(const Group& group) const;
   bool same(const Group& group, const Node& node, const Origin& origin) const;
   bool together(const Group& group) const;
+  bool alone(const Group& group) const;
   bool covers(const Group& group) const;
+  /// Parameters that its nodes hold in another form, as they were.
+  std::map<std::string, Tensor> restored(const Group& group) const;
   std::string input(const std::string& name, ValueId value, Writer& writer) const;
 
   const Graph& graph_;
+  Uses uses_;
   ProgramDesc program_;
   std::map<std::string, Shape> shapes_;         ///< of parameters, as the program declares them
   std::vector<std::optional<Origin>> origins_;  ///< by node

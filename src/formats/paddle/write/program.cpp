@@ -26,6 +26,19 @@ void check_operators(const Graph& graph, const Originals& originals) {
        fmt::join(unknown, ", "));
 }
 
+/// What Constant nodes make that are operators of the original.
+std::set<std::string> whole_constants(const Model& model, const ProgramDesc& original) {
+  std::set<std::string> names;
+  const Originals originals(model, original);
+  for (std::size_t i = 0; i < model.graph.nodes.size(); ++i) {
+    const Node& node = model.graph.nodes[i];
+    if (node.op_type == "Constant" && originals.has(static_cast<NodeId>(i))) {
+      names.insert(model.graph[node.outputs[0]].name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 const WriteRow* write_row(std::string_view op_type) {
@@ -45,7 +58,7 @@ const WriteRow* write_row(std::string_view op_type) {
 }
 
 Written write_program(const Model& model, ProgramDesc original) {
-  const Model legal = legalize(model);
+  const Model legal = legalize(model, whole_constants(model, original));
   const Originals originals(legal, std::move(original));
   check_operators(legal.graph, originals);
   Writer writer(legal.graph);

@@ -27,6 +27,16 @@ std::string as_int32(const NodeWriter& node, std::size_t input) {
   return narrow_shape;
 }
 
+/// What is known of a shape that is computed, -1 for the rest. Paddle's oneDNN passes take it for
+/// the shape where at most one is not known, and fail where there is none.
+Ints known_sizes(const NodeWriter& node) {
+  const auto& shape = node.graph()[node.node.outputs[0]].type.shape;
+  if (!shape) return {-1, -1};
+  Ints sizes;
+  for (const Dim& dim : *shape) sizes.push_back(dim.known() ? narrow({dim.value})[0] : -1);
+  return sizes;
+}
+
 void reshape(const NodeWriter& node) {
   if (node.constant(1) != nullptr || node.node.find("shape") != nullptr) {
     if (node.node.get_int("allowzero", 0) != 0) node.refuse("its shape may hold zeros");
@@ -34,7 +44,7 @@ void reshape(const NodeWriter& node) {
     return;
   }
   const std::string shape = as_int32(node, 1);
-  viewing(node, "reshape2").in("Shape", shape).set("shape", Ints{});
+  viewing(node, "reshape2").in("Shape", shape).set("shape", known_sizes(node));
 }
 
 void transpose(const NodeWriter& node) {

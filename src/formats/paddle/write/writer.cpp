@@ -129,6 +129,13 @@ std::string Writer::derived(ValueId constant, std::string_view stem, Tensor tens
   return derived_[constant] = parameter(stem, std::move(tensor));
 }
 
+std::string Writer::restored(const std::string& name, const Tensor& tensor) {
+  const auto known = parameters_.find(name);
+  const bool same = known != parameters_.end() && known->second.shape() == tensor.shape() &&
+                    std::ranges::equal(known->second.bytes(), tensor.bytes());
+  return same ? name : parameter(name, tensor);
+}
+
 std::string Writer::free_name(std::string_view stem) const {
   std::string name(stem);
   for (int i = 1; taken(name); ++i) {

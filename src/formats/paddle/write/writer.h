@@ -52,6 +52,8 @@ class Writer {
   }
   /// A parameter that is made from a constant, once, in another form than the constant's.
   std::string derived(ValueId constant, std::string_view stem, Tensor tensor);
+  /// A parameter as the original had it; several operators may have it.
+  std::string restored(const std::string& name, const Tensor& tensor);
   /// A new parameter, called `stem` where that is free.
   std::string parameter(std::string_view stem, Tensor tensor);
   /// A new variable for what `like` is the type of.
@@ -136,8 +138,9 @@ const WriteRow* write_row(std::string_view op_type);
 void name_as_paddle(Writer& writer);
 
 /// What Paddle has another form for: weights that are transposed by their layer, integer biases,
-/// integers that are dequantised for each of their readers.
-Model legalize(const Model& model);
+/// integers that are dequantised for each of their readers. Constant nodes that make one of `kept`
+/// stay.
+Model legalize(Model model, const std::set<std::string>& kept);
 
 /// A program and its parameters, of float or quantised models.
 struct Written {
