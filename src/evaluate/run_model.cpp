@@ -14,6 +14,7 @@
 #include "data/npy.h"
 #include "evaluate/random_inputs.h"
 #include "quench/data.h"
+#include "quench/formats.h"
 #include "quench/run.h"
 #include "quench/session.h"
 
