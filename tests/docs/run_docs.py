@@ -17,7 +17,7 @@ SHARED = pathlib.Path(os.environ["QUENCH_SHARED"])
 BLOCK = re.compile(r"^```console(?: exit=(\d+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 SHARED_PATH = re.compile(r"\.\./shared(/[\w./-]*)?")
-MADE = re.compile(r"^<!-- (quench .*) -->\n(.*?)^<!-- end -->", re.MULTILINE | re.DOTALL)
+MADE = re.compile(r"^<!-- (quench [^\n]*) -->\n(.*?)^<!-- end -->", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 

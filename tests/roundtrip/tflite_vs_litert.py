@@ -18,8 +18,10 @@ except ImportError:
     sys.exit(SKIPPED)
 
 RELATIVE = 1e-4  # of the largest element of a float output
-# LiteRT rounds the activations of dynamic-range models while it runs, which we do not.
-DYNAMIC = {"dscnn_kws_hybrid.tflite": 0.2}
+# LiteRT rounds the activations of dynamic-range models while it runs, which we do not. The second
+# has an operator that only LiteRT's default kernels know, and these approximate its activations:
+# against the reference kernels, without that operator, we differ by 4e-5.
+OTHERS = {"dscnn_kws_hybrid.tflite": 0.2, "selfie_segmentation.tflite": 5e-4}
 SAMPLES = 4
 
 
@@ -77,7 +79,7 @@ def compare(path, program, folder):
         if wanted.dtype == np.float32:
             worst = apart.max() / max(np.abs(wanted).max(), 1e-6)
             print(f"{path.name} {name}: {worst:.1e} of the largest")
-            if worst > DYNAMIC.get(path.name, RELATIVE):
+            if worst > OTHERS.get(path.name, RELATIVE):
                 return f"{name} differs by {worst}"
         else:
             near = np.mean(apart <= 1)
