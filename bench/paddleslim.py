@@ -23,11 +23,16 @@ import numpy as np
 BUILD = pathlib.Path(os.environ.get("QUENCH_BINARY", common.SOURCE / "build/release"))
 HERE = pathlib.Path(__file__).parent
 ALGOS = ("abs_max", "avg", "hist", "KL", "mse", "emd")
+# What PaddleSlim's quant_post_static does: three kinds of layers, every sample calibrates, weights by
+# their largest number, nothing corrected.
+SAME_JOB = ("--op-types", "Conv,MatMul,Gemm", "--held-out", "0", "--hist-percent", "0.9999",
+            "--weight-observer", "channel_wise_abs_max", "--bias-correction", "none", "--equalize",
+            "never")
 PADDLE = {"ppocr_v2_cls": "ch_ppocr_mobile_v2.0_cls", "ppocrv4_det": "ppocrv4_det",
           "pplcnet_x0_25_textline_ori": "PP-LCNet_x0_25_textline_ori"}
 TITLE = "Beside PaddleSlim"
-TEXT = """Made by `bench/paddleslim.py --write`: the same calibration samples and algorithm names, each
-result run in Paddle Inference {version} with Q/DQ emulated; `ours / theirs`: wall time and peak
+TEXT = """Made by `bench/paddleslim.py --write`: the same calibration samples, algorithms and settings
+(those of `quant_post_static`), each result run in Paddle Inference {version} with Q/DQ emulated; `ours / theirs`: wall time and peak
 memory of the whole job.
 
 """
@@ -80,8 +85,7 @@ def algo_row(network, algo, parts, model, label, base, folder, options):
              model.with_suffix(".pdiparams"), folder / "calibrate.npz", algo, theirs.parent]))
         cost["ours"].append(timed(
             [BUILD / "quench", "quantize", model, "-o", ours, "--target", "paddle", "--data",
-             folder / "calibrate.npz", "--activation-observer", algo, "--held-out", "0",
-             "--quiet"]))
+             folder / "calibrate.npz", "--activation-observer", algo, *SAME_JOB, "--quiet"]))
         for who, path in (("ours", ours), ("theirs", theirs)):
             found[who].append(run_paddle(options.python, path,
                                          {label: part.score[:options.limit]}, folder,

@@ -33,7 +33,10 @@ QuantParams solve_value(const std::string& name, const ValuePlan& plan,
   if (plan.kind == ValuePlan::Kind::Fixed) return choose_params(plan.spec, {plan.fixed});
   const auto found = statistics.find(name);
   if (found == statistics.end()) {
-    fail(ErrorKind::BadData, "there are no statistics of '{}'; calibrate this model again", name);
+    fail(ErrorKind::BadData,
+         "there are no statistics of '{}'; calibrate this model again, with the --target it is "
+         "quantised for",
+         name);
   }
   return choose_params(plan.spec, {observed_range(name, plan.spec, found->second, custom)});
 }
