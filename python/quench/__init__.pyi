@@ -56,6 +56,7 @@ class QuantizeOptions(_Job, total=False):
     gptq: bool
     strategy: Literal["ALWC", "ACWL"]
     limit: int
+    preset: str
     color: Literal["RGB", "BGR", "GRAY"]
     resize: Sequence[int]
     resize_shorter: int
@@ -91,6 +92,7 @@ class CalibrateOptions(_Job, total=False):
     skip_tensor: Sequence[str]
     op_types: Sequence[str]
     limit: int
+    preset: str
     color: Literal["RGB", "BGR", "GRAY"]
     resize: Sequence[int]
     resize_shorter: int
@@ -132,6 +134,7 @@ class AnalyzeOptions(_Job, total=False):
     gptq: bool
     strategy: Literal["ALWC", "ACWL"]
     limit: int
+    preset: str
     color: Literal["RGB", "BGR", "GRAY"]
     resize: Sequence[int]
     resize_shorter: int
@@ -161,6 +164,7 @@ class AnalyzeOptions(_Job, total=False):
 
 class SampleOptions(_Common, total=False):
     limit: int
+    preset: str
     color: Literal["RGB", "BGR", "GRAY"]
     resize: Sequence[int]
     resize_shorter: int
@@ -196,6 +200,7 @@ class TrainOptions(_Job, total=False):
     gptq: bool
     strategy: Literal["ALWC", "ACWL"]
     limit: int
+    preset: str
     color: Literal["RGB", "BGR", "GRAY"]
     resize: Sequence[int]
     resize_shorter: int

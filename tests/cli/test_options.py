@@ -13,7 +13,7 @@ OF_QUANTIZE = {"--output", "--report-json", "--target-metric", "--at-least", "--
 
 class Options(CliTest):
     def flags(self, *command):
-        text = self.run_quench(*command, "--help").stdout
+        text = self.run_quench(*command, "--help-all").stdout
         return set(re.findall(r"^\s+(?:-\w,)?(--[a-z][\w-]*)", text, re.M))
 
     def complete(self, *words):

@@ -16,7 +16,7 @@ class SettingsTest(harness.CliTest):
 
     def help_defaults(self, verb):
         """Flags and the defaults that their help shows."""
-        text = self.run_quench(verb, "--help").stdout.replace("--shape NAME=DIMS", "")
+        text = self.run_quench(verb, "--help-all").stdout.replace("--shape NAME=DIMS", "")
         return dict(re.findall(r"^ +(--[a-z-]+) [A-Z]+(?::.*?)?=(\S+)", text, re.MULTILINE))
 
     def settings(self, *words):

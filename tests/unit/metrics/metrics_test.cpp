@@ -141,7 +141,10 @@ TEST(Streaming, DoesNotDependOnHowSamplesAreCut) {
   for (float& x : e) x = normal(random);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = e[i] + 0.3F * normal(random);
   for (std::int64_t& label : y) label = static_cast<std::int64_t>(random() % kClasses);
+  const std::set<std::string_view> of_a_form = {"box_f1", "map", "iou",
+                                                "ctc"};  // task_metrics_test
   for (const MetricInfo& info : all_metrics()) {
+    if (of_a_form.contains(info.name)) continue;
     const auto whole = make_metric(info.name);
     const auto parts = make_metric(info.name);
     EXPECT_TRUE(std::isnan(whole->value())) << info.name << " of nothing";

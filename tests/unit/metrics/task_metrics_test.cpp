@@ -118,6 +118,40 @@ TEST(Ctc, RepetitionsAndBlanksFallAway) {
   EXPECT_FALSE(fits("ctc", Tensor::zeros(DType::Float32, {1, 3, 4})));  // features, not shares
 }
 
+/// Two tensors of one sample as one of two.
+Tensor both(const Tensor& a, const Tensor& b) {
+  std::vector<float> values = to_float(a);
+  const std::vector<float> more = to_float(b);
+  values.insert(values.end(), more.begin(), more.end());
+  Shape shape = a.shape();
+  shape[0] = 2;
+  return Tensor::of<float>(shape, std::span<const float>(values));
+}
+
+TEST(Streaming, DoesNotDependOnHowSamplesAreCut) {
+  const Tensor left = Tensor::of<float>({1, 2, 2, 2}, {1, 1, 0, 0, 0, 0, 1, 1});
+  const Tensor right = Tensor::of<float>({1, 2, 2, 2}, {1, 0, 0, 0, 0, 1, 1, 1});
+  struct Case {
+    const char* name;
+    Tensor got_a, want_a, got_b, want_b;
+  };
+  const std::vector<Case> cases = {
+      {"box_f1", rows(0, 0.1F), rows(0), rows(39), rows(5)},
+      {"map", rows(0, 0.1F), rows(0), rows(39), rows(5)},
+      {"iou", right, left, left, left},
+      {"ctc", steps({0, 1, 1}), steps({1, 1, 0}), steps({0, 1, 3}), steps({1, 2, 0})}};
+  for (const Case& each : cases) {
+    const auto whole = make_metric(each.name);
+    const auto parts = make_metric(each.name);
+    EXPECT_TRUE(std::isnan(whole->value())) << each.name << " of nothing";
+    whole->add(both(each.got_a, each.got_b), both(each.want_a, each.want_b));
+    parts->add(each.got_a, each.want_a);
+    parts->add(each.got_b, each.want_b);
+    EXPECT_DOUBLE_EQ(whole->value(), parts->value()) << each.name;
+    EXPECT_LT(whole->value(), 100) << each.name;
+  }
+}
+
 TEST(Correlations, AreOfAllSamples) {
   const auto score = [](const char* name, std::initializer_list<float> a,
                         std::initializer_list<float> b) {

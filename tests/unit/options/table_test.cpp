@@ -45,7 +45,7 @@ TEST(OptionTable, HasARowForEveryMember) {
   EXPECT_EQ(known("weight."), members<WeightQuantOptions>());
   EXPECT_EQ(known("dynamic."), members<DynamicQuantOptions>());
   EXPECT_EQ(known("data.image."), members<ImageOptions>());
-  EXPECT_EQ(known("data.") + 1, members<DataOptions>());  // labels are not stored
+  EXPECT_EQ(known("data.") + 2, members<DataOptions>());  // not stored: labels, given samples
   EXPECT_EQ(known("config.global."), members<QuantRule>());
   EXPECT_EQ(known("config.") + 1, members<QuantConfig>());  // custom observers are code
   // Not stored: where tables and the page go, whether settings are stored, two lists of notes.
