@@ -87,7 +87,7 @@ deps-test:
 deps-develop:
 	@scripts/install_deps.sh build develop
 
-venv:  ## make .venv with ONNX Runtime and Paddle, which check our output
+venv:  ## make .venv with ONNX Runtime, Paddle and LiteRT, which check our output
 	@scripts/make_venv.sh
 
 clean:  ## remove everything that was built

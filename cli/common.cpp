@@ -6,7 +6,6 @@
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,12 +14,6 @@
 
 namespace quench::cli {
 namespace {
-
-/// The parser's own way to hide a flag also takes its name out of messages.
-std::set<const CLI::Option*>& hidden_flags() {
-  static std::set<const CLI::Option*> flags;
-  return flags;
-}
 
 std::vector<std::string> isa_names() {
   std::vector<std::string> names;
@@ -51,23 +44,6 @@ void remember_command(int argc, char** argv) {
 }
 
 const std::string& typed_command() { return typed(); }
-
-bool& shows_all_flags() {
-  static bool all = false;
-  return all;
-}
-
-CLI::Option* for_experts(CLI::Option* option) {
-  if (!shows_all_flags()) hidden_flags().insert(option);
-  return option;
-}
-
-std::string Help::make_group(std::string group, bool is_positional,
-                             std::vector<const CLI::Option*> options) const {
-  std::erase_if(options, [](const CLI::Option* each) { return hidden_flags().contains(each); });
-  if (options.empty()) return "";
-  return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
-}
 
 void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
   app.add_flag("--json", flags.json, "Print one JSON object on stdout");

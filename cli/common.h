@@ -5,12 +5,10 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "cli/help_flags.h"
 #include "cli/progress.h"
 #include "quench/context.h"
 #include "quench/session.h"
@@ -24,19 +22,6 @@ struct CommonFlags {
   int threads = 0;
   std::string max_isa;  ///< empty: what the machine has
   std::uint64_t seed = 0;
-};
-
-/// Whether the help shows every flag, and not only those that most people need. Set before the
-/// commands are set up.
-bool& shows_all_flags();
-/// A flag that only --help-all shows.
-CLI::Option* for_experts(CLI::Option* option);
-
-/// The help, without flags for experts.
-class Help : public CLI::Formatter {
- public:
-  std::string make_group(std::string group, bool is_positional,
-                         std::vector<const CLI::Option*> options) const override;
 };
 
 /// Which of the common flags make sense for a verb.

@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 # Paddle is pinned: tests/roundtrip/in_paddle.py holds what this version computes against ours.
-packages="numpy onnx onnxruntime paddlepaddle==3.3.1"
+packages="numpy onnx onnxruntime paddlepaddle==3.3.1 ai-edge-litert"
 stamp=".venv/.made-with"
 
 if [ "$(cat "$stamp" 2>/dev/null || true)" = "$packages" ]; then
@@ -18,7 +18,7 @@ make_venv() {
   # shellcheck disable=SC2086  # a list of words
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --retries 2 $packages ||
     return 1
-  .venv/bin/python -c 'import numpy, onnx, onnxruntime, paddle' || return 1
+  .venv/bin/python -c 'import numpy, onnx, onnxruntime, paddle, ai_edge_litert' || return 1
   echo "$packages" > "$stamp"
 }
 
