@@ -49,7 +49,7 @@ wheel: configure deps-test  ## build the Python package: build/wheel/quench-*.wh
 	  --no-build-isolation --wheel-dir build/wheel
 
 deb: build  ## build Debian packages: build/release/deb/*.deb
-	cmake --build --preset release -j $(JOBS) --target quench_python
+	cmake --build --preset release -j $(JOBS) --target quench_python quench_pages
 	cd build/release && cpack -G DEB
 
 format: deps-test  ## format every C++ file

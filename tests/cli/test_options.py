@@ -34,8 +34,10 @@ class Options(CliTest):
 
     def test_every_option_is_listed(self):
         listed = self.run_json("list", "options")["options"]
-        names = {"--" + option["name"] for option in listed if option["commands"]}
-        self.assertLessEqual(names, self.flags("quantize"))
+        for command in ("quantize", "train"):
+            names = {"--" + option["name"] for option in listed
+                     if command in option["commands"].split(", ")}
+            self.assertLessEqual(names, self.flags(command))
         self.assertLessEqual({"--rule", "--skip-node", "--resize"}, names)
         bits = next(option for option in listed if option["name"] == "bits")
         self.assertEqual((bits["default"], bits["ini"], bits["setting"]),
@@ -48,7 +50,7 @@ class Options(CliTest):
 
     def test_guide_names_flags_that_there_are(self):
         known = set()
-        for command in ("quantize", "calibrate", "eval", "compare", "bench", "run", "demo", "lint",
+        for command in ("quantize", "train", "calibrate", "eval", "compare", "bench", "run", "demo", "lint",
                         "inspect", "pack", "unpack", "list", "convert", "report"):
             known |= self.flags(command)
         for kind in ("sensitivity", "target", "statistics"):

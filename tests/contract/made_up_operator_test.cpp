@@ -72,6 +72,8 @@ TEST_F(MadeUp, HasATypeWithoutARuleOfItsOwn) {
 TEST_F(MadeUp, IsPlannedLikeOtherActivations) {
   Network net = network();
   for (const TargetInfo& target : all_targets()) {
+    // A TFLite file can hold TFLite's own operators only, each with scales that its kernels fix.
+    if (target.name == "tflite") continue;
     const auto* theirs = plan::find_op(target, "Tanh");
     const auto* ours = plan::find_op(target, "Bend");
     EXPECT_EQ(ours, theirs) << target.name;

@@ -45,11 +45,13 @@ TEST(OptionTable, HasARowForEveryMember) {
   EXPECT_EQ(known("weight."), members<WeightQuantOptions>());
   EXPECT_EQ(known("dynamic."), members<DynamicQuantOptions>());
   EXPECT_EQ(known("data.image."), members<ImageOptions>());
-  EXPECT_EQ(known("data.") + 2, members<DataOptions>());  // not stored: labels, given samples
+  // Not stored: labels, and samples that code gives, in both forms.
+  EXPECT_EQ(known("data.") + 3, members<DataOptions>());
   EXPECT_EQ(known("config.global."), members<QuantRule>());
   EXPECT_EQ(known("config.") + 1, members<QuantConfig>());  // custom observers are code
-  // Not stored: where tables and the page go, whether settings are stored, two lists of notes.
-  EXPECT_EQ(known("") + 5, members<QuantizeOptions>());
+  // Not stored: where tables and the page go, the command, whether settings are stored, two lists
+  // of notes.
+  EXPECT_EQ(known("") + 6, members<QuantizeOptions>());
 }
 
 TEST(OptionTable, NamesAreOneEachAndSaidInOneWay) {
