@@ -26,23 +26,14 @@ bool is_class_scores(const Tensor& output) {
   return long_dims == 1;
 }
 
-class Agreement final : public Metric {
+class Agreement final : public ShareOfSame {
  public:
   void add(const Tensor& actual, const Tensor& expected) override {
     for_each_row(actual, expected, [this](auto a, auto e) {
       const auto choice = choice_of(a);
-      same_ += choice && choice == choice_of(e) ? 1 : 0;
-      ++samples_;
+      count(choice && choice == choice_of(e));
     });
   }
-  double value() const override {
-    if (samples_ == 0) return kNothing;
-    return 100.0 * static_cast<double>(same_) / static_cast<double>(samples_);
-  }
-
- private:
-  std::int64_t same_ = 0;
-  std::int64_t samples_ = 0;
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ std::vector<std::size_t> read_off(std::span<const T> scores, std::size_t classes
   return text;
 }
 
-class Ctc final : public Metric {
+class Ctc final : public ShareOfSame {
  public:
   void add(const Tensor& actual, const Tensor& expected) override {
     const Shape& shape = expected.shape();
@@ -53,19 +53,9 @@ class Ctc final : public Metric {
            to_string(shape));
     }
     const auto classes = static_cast<std::size_t>(shape[2]);
-    for_each_row(actual, expected, [&](auto a, auto e) {
-      same_ += read_off(a, classes) == read_off(e, classes) ? 1 : 0;
-      ++samples_;
-    });
+    for_each_row(actual, expected,
+                 [&](auto a, auto e) { count(read_off(a, classes) == read_off(e, classes)); });
   }
-  double value() const override {
-    if (samples_ == 0) return kNothing;
-    return 100.0 * static_cast<double>(same_) / static_cast<double>(samples_);
-  }
-
- private:
-  std::int64_t same_ = 0;
-  std::int64_t samples_ = 0;
 };
 
 }  // namespace

@@ -91,4 +91,23 @@ class TopK final : public Metric {
   std::int64_t samples_ = 0;
 };
 
+/// The percent of samples that come out as the reference's.
+class ShareOfSame : public Metric {
+ public:
+  double value() const override {
+    if (samples_ == 0) return kNothing;
+    return 100.0 * static_cast<double>(same_) / static_cast<double>(samples_);
+  }
+
+ protected:
+  void count(bool same) {
+    same_ += same ? 1 : 0;
+    ++samples_;
+  }
+
+ private:
+  std::int64_t same_ = 0;
+  std::int64_t samples_ = 0;
+};
+
 }  // namespace quench::metrics
