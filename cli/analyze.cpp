@@ -112,9 +112,10 @@ Command setup_sensitivity(CLI::App& analyze) {
   app->add_flag("--reverse", flags->how.reverse, "Quantise all layers but one instead")
       ->excludes(plain);
   app->add_flag("--quick", flags->how.quick,
-                "Few samples first, more only for layers that could be among the worst")
+                "Few samples first, more only for layers that could be among the worst: an eighth "
+                "of the runs at most")
       ->excludes(plain);
-  app->add_option("--worst", flags->how.worst, "How many worst layers --quick must be sure of")
+  app->add_option("--worst", flags->how.worst, "How many worst layers --quick looks for")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   app->add_flag("--whole-runs", flags->whole_runs,

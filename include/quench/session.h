@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -67,6 +68,20 @@ struct UnsupportedNode {
   std::string reason;
 };
 
+/// A value as it lies in the engine, in the engine's own order: what one run made another run may
+/// read, also of another session, without the copies into a Tensor and back.
+class EngineValue {
+ public:
+  EngineValue() = default;
+  explicit EngineValue(std::shared_ptr<const void> body) : body_(std::move(body)) {}
+  /// The engine's own.
+  const std::shared_ptr<const void>& body() const noexcept { return body_; }
+
+ private:
+  std::shared_ptr<const void> body_;
+};
+using EngineValues = std::map<std::string, EngineValue>;
+
 /// A model made ready to run. Runs of one session must not overlap.
 class Session {
  public:
@@ -80,6 +95,10 @@ class Session {
   /// Computes `wanted` (default: the graph's outputs) from `feeds`. A feed may be any input or
   /// tap; only what lies between feeds and wanted values is computed.
   TensorMap run(const TensorMap& feeds, std::span<const std::string> wanted = {});
+  /// The three steps of a run, for values that several runs read.
+  EngineValues enter(const TensorMap& feeds) const;
+  EngineValues compute(const EngineValues& feeds, std::span<const std::string> wanted = {});
+  TensorMap leave(const EngineValues& values) const;
 
   /// The values a plain run must be fed with, with their types.
   const std::vector<Value>& inputs() const noexcept;

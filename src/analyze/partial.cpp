@@ -3,12 +3,18 @@
 #include "analyze/partial.h"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <set>
 
 #include "base/format.h"
+#include "base/parallel.h"
 
 namespace quench::analyze {
 namespace {
+
+/// Every worker packs the float model's weights for itself: no more of them than fit into this.
+constexpr std::int64_t kWorkerBytes = std::int64_t{1} << 30;
 
 /// Everything a node reads, the captures of graphs inside it included.
 std::vector<ValueId> reads(const Graph& graph, const Node& node) {
@@ -57,7 +63,8 @@ PartialRunner::PartialRunner(Simulator& simulator, std::vector<std::string> outp
     : simulator_(simulator),
       outputs_(std::move(outputs)),
       context_(context),
-      uses_(simulator.model().graph) {
+      uses_(simulator.model().graph),
+      alone_(context) {
   std::set<std::string> taps(outputs_.begin(), outputs_.end());
   for (const Layer& layer : simulator_.layers()) {
     segments_.push_back(make_segment(layer));
@@ -70,7 +77,21 @@ PartialRunner::PartialRunner(Simulator& simulator, std::vector<std::string> outp
   taps_.assign(taps.begin(), taps.end());
   float_session_ =
       std::make_unique<Session>(simulator_.model(), SessionOptions{.taps = taps_}, context_);
+  open_workers();
   context_.info(format("analyze: {} layers, {} values cached a batch", segments_.size(), count));
+}
+
+void PartialRunner::open_workers() {
+  std::int64_t bytes = 1;
+  for (const Value& value : simulator_.model().graph.values()) {
+    if (value.constant) bytes += static_cast<std::int64_t>(value.constant->bytes().size());
+  }
+  const std::int64_t most = std::min<std::int64_t>(context_.num_threads(), kWorkerBytes / bytes);
+  if (most < 2) return;
+  alone_.threads = 1;
+  for (std::int64_t i = 0; i < most; ++i) {
+    workers_.emplace_back(simulator_.model(), SessionOptions{.taps = taps_}, alone_);
+  }
 }
 
 PartialRunner::Segment PartialRunner::make_segment(const Layer& layer) {
@@ -151,29 +172,53 @@ const TensorMap& PartialRunner::set_batch(const evaluation::EvalBatch& batch) {
   for (const std::string& name : taps_) {
     if (!batch.inputs.contains(name)) wanted.push_back(name);
   }
-  cached_ = float_session_->run(batch.inputs, wanted);
-  cached_.insert(batch.inputs.begin(), batch.inputs.end());
-  return cached_;
+  const EngineValues inputs = float_session_->enter(batch.inputs);
+  cached_.clear();
+  cached_ = float_session_->compute(inputs, wanted);
+  cached_.insert(inputs.begin(), inputs.end());
+  EngineValues outputs;
+  for (const std::string& name : outputs_) outputs[name] = cached_.at(name);
+  expected_ = float_session_->leave(outputs);
+  return expected_;
 }
 
-TensorMap PartialRunner::run(std::size_t index) {
-  Segment& segment = segments_.at(index);
-  if (!segment.session) {
+void PartialRunner::run(std::span<const std::size_t> layers, const Take& take) {
+  for (const std::size_t index : layers) {
+    Segment& segment = segments_.at(index);
+    if (segment.session) continue;
     segment.session =
-        std::make_unique<Session>(std::move(*segment.model), SessionOptions{}, context_);
+        std::make_unique<Session>(std::move(*segment.model), SessionOptions{}, alone_);
     segment.model.reset();
   }
-  TensorMap feeds;
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  const auto work = [&](Session& behind) {
+    for (std::size_t i = next++; i < layers.size(); i = next++) {
+      context_.check_cancelled();
+      const TensorMap outputs = run_one(segments_[layers[i]], behind);
+      const std::lock_guard lock(mutex);
+      take(layers[i], outputs);
+    }
+  };
+  if (workers_.empty()) return work(*float_session_);
+  const auto count = static_cast<std::int64_t>(workers_.size());
+  parallel_for(count, static_cast<int>(count), [&](std::int64_t begin, std::int64_t) {
+    work(workers_[static_cast<std::size_t>(begin)]);
+  });
+}
+
+TensorMap PartialRunner::run_one(const Segment& segment, Session& behind) const {
+  EngineValues feeds;
   for (const std::string& name : segment.inputs) feeds[name] = cached_.at(name);
-  TensorMap made = segment.session->run(feeds, segment.seen);
+  EngineValues made = segment.session->compute(feeds, segment.seen);
   feeds.clear();
   for (const std::string& name : segment.bypass) feeds[name] = cached_.at(name);
   for (std::size_t i = 0; i < segment.fed.size(); ++i) {
-    feeds[segment.fed[i]] = made.at(segment.seen[i]);
+    feeds[segment.fed[i]] = std::move(made.at(segment.seen[i]));
   }
   TensorMap outputs;
-  if (!segment.wanted.empty()) outputs = float_session_->run(feeds, segment.wanted);
-  for (const std::string& name : outputs_) outputs.try_emplace(name, cached_.at(name));
+  if (!segment.wanted.empty()) outputs = behind.leave(behind.compute(feeds, segment.wanted));
+  for (const std::string& name : outputs_) outputs.try_emplace(name, expected_.at(name));
   return outputs;
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One layer quantised at a time. The float values of a batch are computed once; for each layer
 // only its quantised self, in a session of its own few nodes, and what lies behind it are run.
+// Threads take layers, not parts of an operator: none waits for another.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,10 +22,11 @@ class PartialRunner {
  public:
   PartialRunner(Simulator& simulator, std::vector<std::string> outputs, const Context& context);
 
-  /// Runs the float model; its values are kept for `run` until the next batch.
+  /// Runs the float model and gives its outputs; what lies inside is kept for `run`.
   const TensorMap& set_batch(const evaluation::EvalBatch& batch);
-  /// The outputs with only layer `index` quantised.
-  TensorMap run(std::size_t index);
+  /// Gets a layer and the outputs with only it quantised; one call at a time, in any order.
+  using Take = std::function<void(std::size_t layer, const TensorMap& outputs)>;
+  void run(std::span<const std::size_t> layers, const Take& take);
 
  private:
   /// How a layer enters the float model.
@@ -38,6 +42,8 @@ class PartialRunner {
   Segment make_segment(const Layer& layer);
   void add_stored(const Layer& layer, Segment& segment) const;
   void find_readers(Segment& segment) const;
+  void open_workers();
+  TensorMap run_one(const Segment& segment, Session& behind) const;
 
   Simulator& simulator_;
   std::vector<std::string> outputs_;
@@ -45,8 +51,11 @@ class PartialRunner {
   Uses uses_;
   std::vector<Segment> segments_;
   std::vector<std::string> taps_;
-  std::unique_ptr<Session> float_session_;
-  TensorMap cached_;
+  std::unique_ptr<Session> float_session_;  ///< with all threads
+  Context alone_;                           ///< of sessions that one thread runs
+  std::vector<Session> workers_;            ///< the float model once more for each thread
+  EngineValues cached_;
+  TensorMap expected_;
 };
 
 }  // namespace quench::analyze

@@ -15,6 +15,9 @@ namespace {
 constexpr std::size_t kFirstLook = 8;
 /// Standard errors that two layers must be apart to be told apart.
 constexpr double kSure = 3.0;
+/// The part of all runs that a quick look may take: which of two layers that are nearly alike is
+/// the worse would take all the others to tell.
+constexpr double kQuickPart = 0.125;
 
 void note(const SensitivityJob& job) {
   if (job.checkpoint) job.checkpoint();
@@ -38,10 +41,9 @@ void score_batch(SensitivityJob& job, PartialRunner& runner, std::int64_t batch,
   if (open.empty()) return;
   const auto samples = job.evaluator.data().batch(batch);
   const TensorMap& expected = runner.set_batch(*samples);
-  for (const std::size_t i : open) {
-    job.context.check_cancelled();
-    job.metric.add(*samples, runner.run(i), expected, job.scores[all[i].name]);
-  }
+  runner.run(open, [&](std::size_t i, const TensorMap& outputs) {
+    job.metric.add(*samples, outputs, expected, job.scores[all[i].name]);
+  });
   note(job);
 }
 
@@ -110,11 +112,16 @@ void score_exactly(SensitivityJob& job) {
 void score_quickly(SensitivityJob& job, std::size_t worst) {
   PartialRunner runner(job.simulator, job.metric.outputs(), job.context);
   std::vector<std::size_t> active = all_of(job);
-  for (std::int64_t batch = 0; batch < job.evaluator.data().batches() && !active.empty(); ++batch) {
+  const std::int64_t batches = job.evaluator.data().batches();
+  double left = kQuickPart * static_cast<double>(batches) * static_cast<double>(active.size());
+  for (std::int64_t batch = 0; batch < batches && !active.empty(); ++batch) {
     score_batch(job, runner, batch, active);
-    job.context.report("sensitivity", batch + 1, job.evaluator.data().batches());
+    left -= static_cast<double>(active.size());
+    job.context.report("sensitivity", batch + 1, batches);
     const std::size_t seen = job.scores.at(job.simulator.layers()[active[0]].name).size();
-    if (seen >= kFirstLook) active = undecided(job, active, worst);
+    if (seen < kFirstLook) continue;
+    active = undecided(job, active, worst);
+    if (left < static_cast<double>(active.size())) break;
   }
 }
 

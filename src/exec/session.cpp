@@ -24,8 +24,13 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 TensorMap Session::run(const TensorMap& feeds, std::span<const std::string> wanted) {
-  return impl_->run(feeds, wanted);
+  return impl_->leave(impl_->compute(impl_->enter(feeds), wanted));
 }
+EngineValues Session::enter(const TensorMap& feeds) const { return impl_->enter(feeds); }
+EngineValues Session::compute(const EngineValues& feeds, std::span<const std::string> wanted) {
+  return impl_->compute(feeds, wanted);
+}
+TensorMap Session::leave(const EngineValues& values) const { return impl_->leave(values); }
 
 const std::vector<Value>& Session::inputs() const noexcept { return impl_->inputs; }
 const std::vector<Value>& Session::outputs() const noexcept { return impl_->outputs; }

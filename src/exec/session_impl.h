@@ -10,7 +10,9 @@ namespace quench {
 class Session::Impl {
  public:
   virtual ~Impl() = default;
-  virtual TensorMap run(const TensorMap& feeds, std::span<const std::string> wanted) = 0;
+  virtual EngineValues enter(const TensorMap& feeds) const = 0;
+  virtual EngineValues compute(const EngineValues& feeds, std::span<const std::string> wanted) = 0;
+  virtual TensorMap leave(const EngineValues& values) const = 0;
 
   std::vector<Value> inputs;
   std::vector<Value> outputs;

@@ -73,6 +73,14 @@ Tensor to_result(const std::string& name, const at::Tensor& value) {
   }
 }
 
+EngineValue inside(at::Tensor tensor) {
+  return EngineValue(std::make_shared<const at::Tensor>(std::move(tensor)));
+}
+
+const at::Tensor& tensor_in(const EngineValue& value) {
+  return *static_cast<const at::Tensor*>(value.body().get());
+}
+
 /// How many threads libtorch and oneDNN use while it lives: both read OpenMP's number, which every
 /// calling thread has for itself and gets back. at::set_num_threads would set the same number, and
 /// start and end another pool of threads (XNNPACK's) that nothing here uses: 5 ms. The first
@@ -124,14 +132,22 @@ class EngineSession final : public Session::Impl {
   EngineSession(const EngineSession&) = delete;
   EngineSession& operator=(const EngineSession&) = delete;
 
-  TensorMap run(const TensorMap& feeds, std::span<const std::string> wanted) override {
+  EngineValues enter(const TensorMap& feeds) const override {
+    at::InferenceMode inference;
+    EngineValues values;
+    for (const auto& [name, tensor] : feeds) {
+      check_feed(program_->graph()[find(name, "feed")], tensor);
+      values.emplace(name, inside(to_torch(tensor)));
+    }
+    return values;
+  }
+
+  EngineValues compute(const EngineValues& feeds, std::span<const std::string> wanted) override {
     const ThreadCount count(threads_);
     at::InferenceMode inference;
     Feeds slots;
-    for (const auto& [name, tensor] : feeds) {
-      const ValueId id = find(name, "feed");
-      check_feed(program_->graph()[id], tensor);
-      slots.emplace_back(id, to_torch(tensor));
+    for (const auto& [name, value] : feeds) {
+      slots.emplace_back(find(name, "feed"), tensor_in(value));
     }
     std::vector<int> ids;
     std::vector<std::string> names(wanted.begin(), wanted.end());
@@ -141,14 +157,23 @@ class EngineSession final : public Session::Impl {
     for (const std::string& name : names) ids.push_back(find(name, "compute"));
     const std::int64_t batch = batch_to_slice(slots, ids);
     const std::int64_t size = batch < 2 ? batch : slice_size(batch, *sample_bytes_, threads_);
-    const std::vector<at::Tensor> results = size < batch
-                                                ? run_in_slices(*program_, slots, ids, size)
-                                                : program_->run_between(std::move(slots), ids);
-    TensorMap map;
+    std::vector<at::Tensor> results = size < batch ? run_in_slices(*program_, slots, ids, size)
+                                                   : program_->run_between(std::move(slots), ids);
+    EngineValues values;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      map[names[i]] = to_result(names[i], results[i]);
-      const DType dtype = program_->graph()[ids[i]].type.dtype;
-      if (dtype == DType::UInt16) map[names[i]] = convert(map[names[i]], dtype);
+      values[names[i]] = inside(std::move(results[i]));
+    }
+    return values;
+  }
+
+  TensorMap leave(const EngineValues& values) const override {
+    const ThreadCount count(threads_);
+    at::InferenceMode inference;
+    TensorMap map;
+    for (const auto& [name, value] : values) {
+      Tensor& tensor = map[name] = to_result(name, tensor_in(value));
+      const DType dtype = program_->graph()[find(name, "compute")].type.dtype;
+      if (dtype == DType::UInt16) tensor = convert(tensor, dtype);
     }
     return map;
   }
