@@ -13,7 +13,9 @@ namespace quench::observe {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLeastKept = 0.99;
+// Clipping one value in a hundred cost a direction classifier 1.7 points that one in a thousand
+// kept.
+constexpr double kLeastKept = 0.999;
 // Stands for the logarithm of no values at all, where clipped ones land in an empty bin.
 constexpr double kLogNothing = -16.11809565095832;  // log(1e-7)
 

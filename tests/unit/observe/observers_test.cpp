@@ -176,7 +176,7 @@ double slow_divergence(const std::vector<double>& bins, std::size_t kept, std::s
   double coarse_sum = 0;
   for (const double count : fine) fine_sum += count;
   for (const double count : coarse) coarse_sum += count;
-  if (coarse_sum < 0.99 * fine_sum) return std::numeric_limits<double>::infinity();
+  if (coarse_sum < 0.999 * fine_sum) return std::numeric_limits<double>::infinity();
   double divergence = 0;
   for (std::size_t i = 0; i < kept; ++i) {
     if (fine[i] <= 0) continue;
