@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <random>
 
 #include "data/npy.h"
+#include "formats/paddle/rows.h"
 #include "quench/error.h"
 #include "quench/session.h"
 #include "support/paths.h"
@@ -112,6 +114,43 @@ void expect_harmless(const fs::path& model, unsigned seed) {
 TEST_P(PaddleCases, DamagedFilesAreErrors) {
   for (const std::string& model : {GetParam() + ".pdmodel", "pir/" + GetParam() + ".json"}) {
     if (fs::exists(cases() / model)) expect_harmless(cases() / model, 1);
+  }
+}
+
+/// Every file of programs that the tests hold, and the tests themselves.
+std::string all_cases() {
+  std::string text;
+  for (const auto& entry : fs::recursive_directory_iterator(source_dir() / "tests/unit/formats")) {
+    const fs::path& path = entry.path();
+    const std::string kind = path.extension().string();
+    if (kind != ".pdmodel" && kind != ".json" && kind != ".cpp") continue;
+    std::ifstream file(path, std::ios::binary);
+    text.append(std::istreambuf_iterator<char>(file), {});
+  }
+  return text;
+}
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+bool names(const std::string& text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const bool begins = at == 0 || !is_word(text[at - 1]);
+    const std::size_t end = at + word.size();
+    // Behind the name of an operator that works in place PIR has a "_".
+    if (begins && (end == text.size() || !is_word(text[end]) || text.substr(end, 2) == "_\"")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+TEST(PaddleRows, EachIsInSomeTest) {
+  const std::string text = all_cases();
+  for (const paddle::OpRow* row : paddle::all_rows()) {
+    const bool found = names(text, row->name) ||
+                       std::ranges::any_of(paddle::parts_of(row->pir, ' '),
+                                           [&](std::string_view pir) { return names(text, pir); });
+    EXPECT_TRUE(found) << row->name << ": no program in tests/unit/formats has it";
   }
 }
 

@@ -85,7 +85,7 @@ TEST_P(PaddleGolden, IntegersGiveTheSameAnswers) {
   EXPECT_GE(product / std::sqrt(a * b), 0.999);
 }
 
-/// A file for each parameter, old recurrent layers, and the best path through tags.
+/// A file for each parameter, old recurrent layers, and the best path through tags (crf_decoding).
 TEST(PaddleGoldenTags, AreThoseOfPaddle) {
   const fs::path folder = shared_dir() / "models/paddle/lac_seg";
   const std::string record = (shared_dir() / "data/paddle-golden/lac_seg_paddle2.6.2.npz").string();

@@ -349,6 +349,68 @@ if not PIR:
         (lambda x: one("reduce_mean", x, dim=[-1], keep_dim=True), [M]),
     ]
 
+RNG.seed(11)  # what is added here leaves the families above as they were recorded
+N = np.array([1, np.nan, np.inf, -np.inf], "float32")
+
+
+def assigned(x, y):
+    return paddle.assign(x, y * 1.0) + y
+
+
+def filled(x, y):
+    return paddle.static.setitem(x * 1.0, (slice(0, 2), slice(1, 4)), y) + 1.0
+
+
+def back_and_forth(x):
+    """Through the integers of the new form."""
+    scale = {"Scale": param(np.array([1.7], "float32")), "ZeroPoint": param(np.zeros(1, "float32"))}
+    how = {"bit_length": 8, "quant_axis": -1, "round_type": 0, "is_test": True}
+    integers = old("quantize_linear", {"X": x, **scale}, {"Y": "float32"}, **how)[0]
+    return old("dequantize_linear", {"X": integers, **scale}, {"Y": "float32"}, **how)[0]
+
+
+FAMILIES["more"] = [
+    (lambda x: paddle.atan(x), [M]),
+    (lambda x: paddle.tan(x), [M]),
+    (lambda x: paddle.bitwise_not(x), [ints(9, 6) - 4]),
+    (lambda x: paddle.bitwise_not(x > 0), [M]),
+    (lambda x: paddle.isfinite(x), [N]),
+    (lambda x: paddle.isinf(x), [N]),
+    (lambda x: paddle.amax(x, 1), [M]),
+    (lambda x: paddle.amin(x, [0, 1], keepdim=True), [M]),
+    (lambda x: F.interpolate(x, size=[9], mode="linear", data_format="NCW"), [floats(2, 3, 5)]),
+    (lambda x: F.interpolate(x, size=[3], mode="linear", data_format="NCW", align_corners=True),
+     [floats(2, 3, 5)]),
+    (lambda x: F.interpolate(x, size=[4, 5, 3], mode="trilinear", data_format="NCDHW"),
+     [floats(1, 2, 3, 4, 5)]),
+    (lambda x, o, m: paddle.vision.ops.deform_conv2d(
+        x, o, param(floats(6, 2, 3, 3)), stride=2, padding=1, deformable_groups=2, groups=2,
+        mask=m), [floats(1, 4, 5, 5), floats(1, 36, 3, 3), positive(1, 18, 3, 3)]),
+    (assigned, [M, P]),
+    (filled, [M, floats(2, 3)]),
+]
+if not PIR:
+    FAMILIES["more_old"] = [
+        (lambda x: one("linear_interp", x, out_w=9, scale=0.0, interp_method="linear",
+                       align_corners=False, align_mode=0), [floats(2, 3, 5)]),
+        (lambda x: one("trilinear_interp", x, out_d=4, out_h=5, out_w=3, scale=0.0,
+                       interp_method="trilinear", align_corners=False, align_mode=0),
+         [floats(1, 2, 3, 4, 5)]),
+        (lambda x: x + old("fake_quantize_dequantize_abs_max", {"X": param(M)},
+                           {"Out": "float32", "OutScale": "float32"}, bit_length=4)[0], [P]),
+        (lambda x: x + old("fake_channel_wise_quantize_dequantize_abs_max", {"X": param(M)},
+                           {"Out": "float32", "OutScale": "float32"}, bit_length=4,
+                           quant_axis=1)[0], [P]),
+        (lambda x: back_and_forth(x), [M]),
+        (lambda x: paddle.increment(x + 1.0, 2.5), [floats(1)]),
+        # Its boxes say which sample each is of, which an array cannot: their sum does not.
+        (lambda b, s: paddle.sum(old(
+            "multiclass_nms", {"BBoxes": b, "Scores": s}, {"Out": "float32"}, score_threshold=0.2,
+            nms_top_k=5, keep_top_k=6, nms_threshold=0.4, normalized=True, nms_eta=1.0,
+            background_label=-1)[0], 0),
+         [boxes(1, 9), RNG.rand(1, 3, 9).astype("float32")]),
+    ]
+
 
 def build(cases):
     feeds, outputs = {}, []
