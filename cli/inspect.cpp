@@ -9,6 +9,7 @@
 #include "cli/errors.h"
 #include "cli/json.h"
 #include "cli/table.h"
+#include "quench/formats.h"
 
 namespace quench::cli {
 namespace {
@@ -33,7 +34,8 @@ Json summary_json(const ModelSummary& summary) {
                {"operators", summary.op_counts},
                {"parameters", summary.num_parameters},
                {"weights", Json::object()},
-               {"unsupported", Json::array()}};
+               {"unsupported", Json::array()},
+               {"scales", Json::array()}};
   for (const auto& [domain, version] : summary.opsets)
     json["opsets"][domain_name(domain)] = version;
   for (const Value& value : summary.inputs) json["inputs"].push_back(to_json(value));
@@ -45,6 +47,9 @@ Json summary_json(const ModelSummary& summary) {
   for (const UnsupportedNode& node : summary.unsupported) {
     json["unsupported"].push_back(
         {{"node", node.node}, {"op_type", node.op_type}, {"reason", node.reason}});
+  }
+  for (const ModelSummary::TensorScales& row : summary.scales) {
+    json["scales"].push_back({{"tensor", row.tensor}, {"type", row.type}, {"scales", row.scales}});
   }
   return json;
 }
@@ -88,14 +93,19 @@ void print_tables(const ModelSummary& summary) {
   for (const UnsupportedNode& node : summary.unsupported) {
     missing.row({node.node, node.op_type, node.reason});
   }
-  for (const Table* table : {&ports, &operators, &weights, &missing}) {
+  Table scales;
+  scales.column("quantised tensor").column("type").column("scales");
+  for (const ModelSummary::TensorScales& row : summary.scales) {
+    scales.row({row.tensor, row.type, row.scales});
+  }
+  for (const Table* table : {&ports, &operators, &weights, &scales, &missing}) {
     if (!table->empty()) print("\n" + table->text());
   }
 }
 
 int run(const InspectOptions& options) {
   if (options.dump) {
-    const std::string text = dump(load(options.model));
+    const std::string text = dump(load_to_show(options.model));
     if (options.common.json) {
       print_json({{"model", options.model}, {"dump", text}});
     } else {

@@ -31,7 +31,7 @@ THIRD_PARTY = {
     "dnnl": ["src/exec/"],
     "oneapi/dnnl/": ["src/exec/"],
     "google/protobuf/": ["src/formats/"],
-    "flatbuffers/": ["src/formats/tflite/"],
+    "flatbuffers/": ["src/formats/tflite/", "src/formats/ms/"],
     "opencv2/": ["src/data/images"],
     "nlohmann/": ["cli/", "src/report/", "src/options/", "src/tune/", "src/analyze/", "src/job/", "src/evaluate/", "src/base/json", "src/formats/paddle/"],
     "CLI/": ["cli/"],

@@ -31,6 +31,13 @@ struct ModelSummary {
   };
   std::map<std::string, WeightBytes> weights_by_type;
   std::vector<UnsupportedNode> unsupported;
+  /// Quantised tensors of files that say scales beside their graph (.ms).
+  struct TensorScales {
+    std::string tensor;
+    std::string type;
+    std::string scales;  ///< "8 bits, scale 0.02, zero point 3"
+  };
+  std::vector<TensorScales> scales;
 };
 ModelSummary inspect(const std::string& path);
 

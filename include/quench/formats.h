@@ -25,6 +25,9 @@ std::vector<std::string> format_operators(std::string_view format);
 /// The name of the format of the model at a path, or "".
 std::string_view model_format(const std::string& path);
 
+/// As `load`, also for models that can only be looked at.
+Model load_to_show(const std::string& path);
+
 /// What `load` and every job take as the path of a model that is named by its folder and, where the
 /// folder holds several or they have no common names, the files in it; empty names are left out.
 std::string model_path(const std::string& model_dir, const std::string& model_filename,

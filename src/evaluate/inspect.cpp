@@ -9,6 +9,7 @@
 #include "formats/locate.h"
 #include "formats/registry.h"
 #include "quench/evaluate.h"
+#include "quench/formats.h"
 
 namespace quench {
 namespace {
@@ -36,6 +37,15 @@ void count_graph(const Graph& graph, ModelSummary& summary) {
   }
   for (const Value& value : graph.values()) {
     if (value.constant && !value.captured) count_weight(*value.constant, summary);
+  }
+}
+
+/// Scales that a file gives its tensors, where no nodes of the graph say them.
+void add_scales(const Graph& graph, ModelSummary& summary) {
+  for (const Value& value : graph.values()) {
+    if (const auto text = foreign_of(value.foreign, "ms")) {
+      summary.scales.push_back({value.name, to_string(value.type), std::string(*text)});
+    }
   }
 }
 
@@ -71,7 +81,7 @@ std::int64_t bytes_on_disk(const std::string& path, const Model& model) {
 }
 
 ModelSummary inspect(const std::string& path) {
-  const Model model = load(path);
+  const Model model = load_to_show(path);
   ModelSummary summary;
   summary.path = path;
   summary.bytes_on_disk = bytes_on_disk(path, model);
@@ -82,7 +92,9 @@ ModelSummary inspect(const std::string& path) {
   summary.inputs = required_inputs(model.graph);
   summary.outputs = output_values(model.graph);
   for_each_graph(model.graph, [&](const Graph& graph) { count_graph(graph, summary); });
-  summary.unsupported = find_unsupported(model);
+  add_scales(model.graph, summary);
+  // Of what can only be looked at, nothing is run.
+  if (format_of(path)->only_shown.empty()) summary.unsupported = find_unsupported(model);
   return summary;
 }
 

@@ -15,7 +15,9 @@ struct Magic {
 };
 
 constexpr auto kMagics = std::to_array<Magic>({
-    {0, "PK\x03\x04", "a PyTorch or Keras archive"},
+    {0, "PK\x03\x04",
+     "a PyTorch or Keras archive (torch.onnx.export(torch.jit.load(FILE), EXAMPLE, 'model.onnx') "
+     "exports TorchScript)"},
     {0, "\x80\x02", "a pickled PyTorch or Paddle file"},
     {4, "ORTM", "an ONNX Runtime .ort model"},
     {0, "\x89HDF", "a Keras HDF5 model"},
@@ -26,7 +28,7 @@ constexpr auto kMagics = std::to_array<Magic>({
     {0, "<?xml", "XML, perhaps an OpenVINO model"},
     {0, "version https://git-lfs", "a Git LFS pointer, not the model itself"},
     {0, "\x1f\x8b", "a gzip archive"},
-    {0, "\n", "a Paddle .pdmodel or a TensorFlow graph"},
+    {0, "\n", "a Paddle .pdmodel, a TensorFlow graph or a MindIR file that is damaged"},
 });
 
 }  // namespace

@@ -107,17 +107,26 @@ std::string_view model_format(const std::string& path) {
   return format == nullptr ? "" : format->name;
 }
 
-Model load(const std::string& path) {
+namespace {
+
+Model load_any(const std::string& path, bool to_show) {
   const ModelFiles files = locate_model(path);
   const auto file = MappedFile::open(files.model);  // its errors name the file already
   try {
     const FormatInfo* format = sniffed(file->bytes());
     if (format == nullptr) fail_unknown(file->bytes());
+    if (!to_show && !format->only_shown.empty())
+      fail(ErrorKind::Unsupported, "{}", format->only_shown);
     return format->read(files, file);
   } catch (Error& error) {
     throw error.in(files.model);
   }
 }
+
+}  // namespace
+
+Model load(const std::string& path) { return load_any(path, false); }
+Model load_to_show(const std::string& path) { return load_any(path, true); }
 
 void save(const Model& model, const std::string& path, const SaveOptions& options) {
   Outputs outputs;

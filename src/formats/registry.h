@@ -47,6 +47,9 @@ struct FormatInfo {
   bool float_recurrent = false;  ///< weights of recurrent layers are floats in it
   /// Throws Error(Unsupported) that names what it cannot hold of a model; null: it holds all.
   void (*expect_writable)(const Model& model) = nullptr;
+  /// Models that can be looked at and nothing else: what every other command says; "": any command
+  /// takes them.
+  std::string_view only_shown = {};
 };
 
 #define QUENCH_FORMAT(name) FormatInfo name##_format();

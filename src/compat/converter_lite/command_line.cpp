@@ -40,7 +40,22 @@ void check_flag(const ConverterFlag& flag, const std::string& word) {
        did_you_mean(word, all));
 }
 
-bool is_channels_last(const ConverterFlags& flags) { return value_of(flags, "fmk") == "TFLITE"; }
+bool is_channels_last(const ConverterFlags& flags) {
+  const std::string& fmk = value_of(flags, "fmk");
+  return fmk == "TFLITE" || fmk == "TF";
+}
+
+/// What is not read, with the command that makes of it what is.
+void check_framework(const ConverterFlags& flags) {
+  if (value_of(flags, "fmk") != "PYTORCH") return;
+  const std::filesystem::path model = value_of(flags, "modelFile");
+  const std::string onnx = std::filesystem::path(model).replace_extension(".onnx").string();
+  fail(ErrorKind::Unsupported,
+       "--fmk=PYTORCH is not supported: TorchScript is not read; run python3 -c \"import torch; "
+       "torch.onnx.export(torch.jit.load('{}'), torch.zeros(1, 3, 224, 224), '{}')\" with the "
+       "shape of the model's input, then convert with --fmk=ONNX --modelFile={}",
+       model.string(), onnx, onnx);
+}
 
 /// Whether --inputDataFormat asks for another layout than the model's own.
 bool moves_channels(const ConverterFlags& flags) {
@@ -62,6 +77,7 @@ void check_edits(const ConverterFlags& flags) {
 }
 
 void check_flags(const ConverterFlags& flags) {
+  check_framework(flags);
   for (const ConverterFlag& flag : converter_flags()) {
     check_flag(flag, value_of(flags, std::string(flag.name)));
   }
@@ -136,10 +152,10 @@ std::vector<ConverterFlag> word_flags() {
   return {
       {"fmk",
        "WORD",
-       "Format of the model: ONNX, TFLITE, CAFFE or PADDLE",
-       {"ONNX", "TFLITE", "CAFFE", "PADDLE"},
-       {"TF", "MINDIR", "PYTORCH", "MSLITE", "OM"},
-       "export the model to ONNX (torch.onnx.export, tf2onnx, mindspore.export)",
+       "Format of the model: ONNX, TFLITE, TF, CAFFE, MINDIR or PADDLE",
+       {"ONNX", "TFLITE", "TF", "CAFFE", "MINDIR", "PADDLE"},
+       {"PYTORCH", "MSLITE", "OM"},
+       "it is compiled for a runtime of its own; take the model that it was made from",
        true},
       {"inputDataFormat",
        "WORD",
@@ -159,10 +175,10 @@ std::vector<ConverterFlag> word_flags() {
       {"device", "WORD", "Where it will run", {"GPU", "Ascend", "Ascend310", "Ascend310P"}, {}, ""},
       {"saveType",
        "WORD",
-       "Format of the result",
-       {},
-       {"MINDIR", "MINDIR_LITE"},
-       "ONNX is written"},
+       "Format of the result: MINDIR; ONNX where it is left out",
+       {"MINDIR"},
+       {"MINDIR_LITE"},
+       ".ms files are not written; leave it out for ONNX, or take MINDIR"},
       {"encryption", "WORD", "Encrypt the result", {"false"}, {"true"}, kEncrypted},
       {"trainModel", "WORD", "Keep it trainable", {"false"}, {"true"}, "models are not trained"},
       {"infer", "WORD", "Run it once", {"false"}, {"true"}, "run the result with quench run"},
@@ -183,7 +199,8 @@ const std::vector<ConverterFlag>& converter_flags() {
         {.name = "modelFile", .value = "FILE", .help = "Model file", .required = true},
         {.name = "outputFile",
          .value = "FILE",
-         .help = "Result; .onnx is added where it does not end so, .qnch for mixed bits",
+         .help = "Result; .onnx is added where it does not end so, .qnch for mixed bits, .mindir "
+                 "for --saveType=MINDIR",
          .required = true},
         {.name = "configFile", .value = "INI", .help = "INI file that says how to quantise"},
         {.name = "inputShape",
@@ -220,10 +237,10 @@ QuantizeOptions converter_options(const ConverterFlags& flags) {
   const std::string target = target_of(flags);
   if (!target.empty()) base.config.target = target;
   base.input_shapes = parse_input_shapes(value_of(flags, "inputShape"));
-  // Raw files lie as the model's format has it, which is the input's own layout for TFLite and
-  // Caffe; for others converter_lite's rule holds, NHWC.
+  // Raw files lie as the model's own format has it, which is the layout of the model's inputs; for
+  // ONNX and Paddle converter_lite's rule holds, NHWC.
   const std::string& fmk = value_of(flags, "fmk");
-  const bool own = fmk == "TFLITE" || fmk == "CAFFE";
+  const bool own = fmk == "TFLITE" || fmk == "CAFFE" || fmk == "TF" || fmk == "MINDIR";
   if (own || value_of(flags, "inputDataFormat") == "NCHW") {
     base.data.bin_layout = BinLayout::Input;
   }
@@ -236,10 +253,9 @@ std::string converter_model(const ConverterFlags& flags) {
   const std::string& weights = value_of(flags, "weightFile");
   const std::string path =
       weights.empty() ? model : model + "," + std::filesystem::absolute(weights).string();
-  static const std::map<std::string, Names, std::less<>> formats = {{"ONNX", {"onnx", "packed"}},
-                                                                    {"TFLITE", {"tflite"}},
-                                                                    {"CAFFE", {"caffe"}},
-                                                                    {"PADDLE", {"paddle", "pir"}}};
+  static const std::map<std::string, Names, std::less<>> formats = {
+      {"ONNX", {"onnx", "packed"}}, {"TFLITE", {"tflite"}}, {"TF", {"tf"}},
+      {"MINDIR", {"mindir"}},       {"CAFFE", {"caffe"}},   {"PADDLE", {"paddle", "pir"}}};
   const auto wanted = formats.find(value_of(flags, "fmk"));
   const std::string_view found = model_format(path);
   if (wanted == formats.end() || found.empty() || has(wanted->second, found)) return path;
@@ -254,17 +270,20 @@ void edit_model(Model& model, const ConverterFlags& flags) {
 
 std::string converter_output(const ConverterFlags& flags, const QuantizeOptions& options) {
   const std::string& out = value_of(flags, "outputFile");
-  for (const FormatName& format : model_formats()) {
-    if (out.ends_with(format.extension)) return out;
-  }
-  // "v1.5" is no suffix; those of other formats are refused: ONNX is written.
-  static const Names others = {".ms", ".mindir", ".om", ".pb", ".pt", ".ort", ".caffemodel"};
+  const bool mindir = value_of(flags, "saveType") == "MINDIR";
+  const std::string wanted = mindir ? "MindIR" : "ONNX";
+  // "v1.5" is no suffix; those of formats that are not written are refused.
+  static const Names others = {".ms", ".om", ".pb", ".pt", ".ort", ".caffemodel", ".prototxt"};
   const std::string extension = std::filesystem::path(out).extension().string();
-  if (has(others, extension)) {
+  const auto known = std::ranges::any_of(
+      model_formats(), [&](const FormatName& each) { return out.ends_with(each.extension); });
+  if (has(others, extension) || (mindir && known && extension != ".mindir")) {
     fail(ErrorKind::Usage,
-         "--outputFile '{}' ends in {}, but ONNX is written; leave the suffix out, or take .onnx",
-         out, extension);
+         "--outputFile '{}' ends in {}, but {} is written; leave the suffix out, or take {}", out,
+         extension, wanted, mindir ? ".mindir" : ".onnx");
   }
+  if (known) return out;
+  if (mindir) return out + ".mindir";
   const bool mixed = options.type == QuantType::Weight && options.weight.bits == 0;
   return out + (mixed ? ".qnch" : ".onnx");
 }

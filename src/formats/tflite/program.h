@@ -15,6 +15,8 @@
 
 namespace quench::tflite {
 
+class Op;
+
 /// float = (integer - zero_point) * scale, for each index of `axis` where there are several.
 struct Quantization {
   std::vector<float> scale;
@@ -53,6 +55,10 @@ struct OpItem {
   std::span<const std::byte> custom_options;
   int index = 0;
   int version = 1;  ///< of the operator, where it is written
+  /// Where the program was made of another format's graph: how messages name the operator, and how
+  /// one is read that TFLite has not.
+  std::string origin;
+  void (*read)(Op& op) = nullptr;
 };
 
 struct Program {

@@ -40,10 +40,13 @@ const schema::Model& verified(std::span<const std::byte> file) {
   return *flatbuffers::GetRoot<schema::Model>(file.data());
 }
 
+/// By bytes: the verifier bounds a vector, but lets one of eight-byte numbers begin at four.
 template <typename T>
 std::vector<T> to_vector(const flatbuffers::Vector<T>* from) {
-  if (from == nullptr) return {};
-  return {from->begin(), from->end()};
+  if (from == nullptr || from->size() == 0) return {};
+  std::vector<T> result(from->size());
+  std::memcpy(result.data(), from->Data(), result.size() * sizeof(T));
+  return result;
 }
 
 template <typename T>

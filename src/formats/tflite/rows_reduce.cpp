@@ -26,8 +26,7 @@ Reduction plan(Op& op) {
   const std::int64_t rank = op.rank();
   for (const std::int64_t axis : op.need_ints(1)) result.axes.push_back(op.axis(axis, rank));
   std::ranges::sort(result.axes);
-  const auto [end, last] = std::ranges::unique(result.axes);
-  result.axes.erase(end, last);
+  result.axes.erase(std::unique(result.axes.begin(), result.axes.end()), result.axes.end());
   result.keep = op.number("keep") != 0;
   if (rank < 3 || op.translator().layout_of(op.item().inputs[0]) == Layout::Last) return result;
   const bool channels = holds(result.axes, rank - 1);

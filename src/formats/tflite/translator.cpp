@@ -212,9 +212,10 @@ void Translator::run() {
   for (const OpItem& item : program_.ops) {
     try {
       Op op(*this, item);
-      find_row(item.name)->read(op);
+      (item.read != nullptr ? item.read : find_row(item.name)->read)(op);
     } catch (Error& error) {
-      throw error.in(format("operator {}, {}", item.index, item.name));
+      throw error.in(item.origin.empty() ? format("operator {}, {}", item.index, item.name)
+                                         : item.origin);
     }
   }
   add_outputs();
