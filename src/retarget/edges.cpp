@@ -44,19 +44,19 @@ class Ends {
     return inner;
   }
 
-  /// What only moves an input moves its integers.
-  void sink(const IntegerEdge& edge, ValueId inner) {
+  /// What only moves an input moves its integers. Returns what it is dequantised to in the end.
+  ValueId sink(const IntegerEdge& edge, ValueId inner) {
     constexpr int kMost = 8;
     for (int step = 0; step < kMost; ++step) {
       const Uses uses(graph_);
       const NodeId reader = uses.only_consumer(inner);
       const NodeId maker = uses.producer[static_cast<std::size_t>(inner)];
-      if (reader < 0 || maker < 0) return;
+      if (reader < 0 || maker < 0) return inner;
       Node& mover = graph_.nodes[static_cast<std::size_t>(reader)];
       Node& dequantize = graph_.nodes[static_cast<std::size_t>(maker)];
       if (!ops::is(mover, ops::kMoves) || mover.input(0) != inner || mover.outputs.size() != 1 ||
           uses.is_output[static_cast<std::size_t>(mover.outputs[0])]) {
-        return;
+        return inner;
       }
       ValueType type = graph_[mover.outputs[0]].type;
       type.dtype = edge.params.spec.dtype();
@@ -70,14 +70,16 @@ class Ends {
                   graph_.nodes.begin() + reader + 1);
       inner = floats;
     }
+    return inner;
   }
 
   /// Readers of an input that would round it to the integers that it was.
   void join_input(const IntegerEdge& edge, ValueId inner) {
-    const ValueId end = graph_.find(edge.name);
+    const NodeId maker = Uses(graph_).producer[static_cast<std::size_t>(inner)];
+    const ValueId integers = graph_.nodes[static_cast<std::size_t>(maker)].inputs[0];
     for (Node& node : graph_.nodes) {
       if (!plan::is_q(&node) || node.input(0) != inner || !fits(node, edge)) continue;
-      replace_uses(graph_, node.outputs[0], end);
+      replace_uses(graph_, node.outputs[0], integers);
     }
   }
 
@@ -136,8 +138,7 @@ void restore_edges(Model& model, const std::vector<IntegerEdge>& edges) {
     if (edge.is_output) {
       ends.join_output(edge, inner);
     } else {
-      ends.join_input(edge, inner);
-      ends.sink(edge, inner);
+      ends.join_input(edge, ends.sink(edge, inner));
     }
   }
   ends.tidy();

@@ -63,11 +63,13 @@ Range range_of_constant(const Tensor& tensor) {
 
 }  // namespace
 
-Ranges::Ranges(const Model& model, const std::map<std::string, QuantParams>& known)
+Ranges::Ranges(const Model& model, const std::map<std::string, QuantParams>& known,
+               const Ranges* more)
     : model_(model), graph_(model.graph), uses_(model.graph), found_(model.graph.values().size()) {
   for (std::size_t i = 0; i < found_.size(); ++i) {
     const auto id = static_cast<ValueId>(i);
     const auto scale = known.find(graph_[id].name);
+    if (more != nullptr) found_[i] = more->of(graph_[id].name);
     if (scale != known.end()) found_[i] = KnownRange{.range = range_of(scale->second)};
     const Tensor* constant = graph_.constant(id);
     const bool number = constant != nullptr && constant->dtype() == DType::Float32;
@@ -135,6 +137,7 @@ Ranges::Maybe Ranges::result(const Node& node) const {
   if (node.op_type == "Concat") return hull(node, node.inputs.size());
   if (stays_within(node)) return hull(node, 1);
   if (node.op_type == "Add") return sum(node);
+  if (node.op_type == "BatchNormalization") return normalized(node);
   if (node.op_type == "Mul") return product(node);
   return function(node);
 }
@@ -163,6 +166,30 @@ Ranges::Maybe Ranges::function(const Node& node) const {
   const auto slope = static_cast<double>(node.get_float("alpha", kSlope));
   if (slope < 0 || slope > 1) return std::nullopt;
   return KnownRange{{in->range.min * slope, in->range.max}, in->loose};
+}
+
+Ranges::Maybe Ranges::normalized(const Node& node) const {
+  constexpr std::size_t kInputs = 5;  // what it reads, factor, term, mean, variance
+  const Maybe& in = at(node.inputs[0]);
+  if (!in || node.inputs.size() < kInputs) return std::nullopt;
+  std::vector<std::vector<float>> numbers;
+  for (std::size_t i = 1; i < kInputs; ++i) {
+    const Tensor* constant = graph_.constant(node.inputs[i]);
+    if (constant == nullptr) return std::nullopt;
+    numbers.push_back(to_float(*constant));
+    if (numbers.back().size() != numbers[0].size()) return std::nullopt;
+  }
+  constexpr float kEpsilon = 1e-5F;
+  const auto epsilon = static_cast<double>(node.get_float("epsilon", kEpsilon));
+  KnownRange all{.loose = true};
+  for (std::size_t c = 0; c < numbers[0].size(); ++c) {
+    const auto number = [&](std::size_t which) { return static_cast<double>(numbers[which][c]); };
+    const double factor = number(0) / std::sqrt(number(3) + epsilon);
+    const double low = (in->range.min - number(2)) * factor + number(1);
+    const double high = (in->range.max - number(2)) * factor + number(1);
+    all.range = joined(all.range, {std::min(low, high), std::max(low, high)});
+  }
+  return all;
 }
 
 Ranges::Maybe Ranges::sum(const Node& node) const {

@@ -21,12 +21,14 @@ struct KnownRange {
 
 /// What can be told of every value of a graph without data. Forward: pools, moves and joins keep
 /// the range of what they read, clamps cut it, Sigmoid and its like have bounds of their own, sums
-/// and products have the bounds of interval arithmetic. Backward: where a sum and one of its terms
-/// are known, the other term cannot leave their difference without the sum being cut anyway; and
-/// what a Sigmoid or HardSwish reads need not reach further than where these are flat.
+/// products and normalisation have the bounds of interval arithmetic. Backward: where a sum and one
+/// of its terms are known, the other term cannot leave their difference without the sum being cut
+/// anyway; and what a Sigmoid or HardSwish reads need not reach further than where these are flat.
 class Ranges {
  public:
-  Ranges(const Model& model, const std::map<std::string, QuantParams>& known);
+  /// `more` may tell of another form of the model, in which values stood that are folded here.
+  Ranges(const Model& model, const std::map<std::string, QuantParams>& known,
+         const Ranges* more = nullptr);
 
   /// Nothing where it cannot be told.
   std::optional<KnownRange> of(const std::string& value) const;
@@ -40,6 +42,7 @@ class Ranges {
   Maybe result(const Node& node) const;
   Maybe hull(const Node& node, std::size_t count) const;
   Maybe function(const Node& node) const;
+  Maybe normalized(const Node& node) const;
   Maybe sum(const Node& node) const;
   Maybe product(const Node& node) const;
   Maybe wanted(const Node& reader, ValueId value) const;

@@ -106,7 +106,11 @@ std::optional<QuantParams> weight_params(const Model& prepared, const Node& node
 }
 
 Solver::Solver(const Model& prepared, const QuantPlan& plan, const Raised& raised)
-    : model_(prepared), plan_(plan), raised_(raised), ranges_(prepared, raised.values) {
+    : model_(prepared),
+      plan_(plan),
+      raised_(raised),
+      before_(raised.model, raised.values),
+      ranges_(prepared, raised.values, &before_) {
   for (const auto& [name, value] : plan.values) {
     if (value.kind == ValuePlan::Kind::SharedWith) sharing_[value.source].push_back(name);
   }

@@ -36,6 +36,7 @@ class Solver {
   const Model& model_;
   const QuantPlan& plan_;
   const Raised& raised_;
+  Ranges before_;  ///< of the raised model, before anything was folded
   Ranges ranges_;
   std::map<std::string, std::vector<std::string>> sharing_;  ///< by the value whose scale it is
 };
