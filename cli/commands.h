@@ -23,6 +23,7 @@ Command setup_train(CLI::App& root);
 Command setup_calibrate(CLI::App& root);
 Command setup_lint(CLI::App& root);
 Command setup_convert(CLI::App& root);
+Command setup_retarget(CLI::App& root);
 Command setup_pack(CLI::App& root);
 Command setup_unpack(CLI::App& root);
 Command setup_list(CLI::App& root);

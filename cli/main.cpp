@@ -27,11 +27,12 @@ namespace quench::cli {
 namespace {
 
 std::vector<Command> setup_commands(CLI::App& root) {
-  return {setup_inspect(root),    setup_run(root),      setup_eval(root),    setup_bench(root),
-          setup_compare(root),    setup_quantize(root), setup_train(root),   setup_calibrate(root),
-          setup_lint(root),       setup_convert(root),  setup_pack(root),    setup_unpack(root),
-          setup_list(root),       setup_demo(root),     setup_analyze(root), setup_report(root),
-          setup_completion(root), setup_doctor(root),   setup_help(root),    setup_man(root)};
+  return {setup_inspect(root), setup_run(root),        setup_eval(root),     setup_bench(root),
+          setup_compare(root), setup_quantize(root),   setup_train(root),    setup_calibrate(root),
+          setup_lint(root),    setup_convert(root),    setup_retarget(root), setup_pack(root),
+          setup_unpack(root),  setup_list(root),       setup_demo(root),     setup_analyze(root),
+          setup_report(root),  setup_completion(root), setup_doctor(root),   setup_help(root),
+          setup_man(root)};
 }
 
 /// The headings of the list of commands, and what stands under them.
@@ -40,7 +41,7 @@ void group_commands(CLI::App& root) {
       {"Start here", {"quantize", "eval", "inspect", "run", "demo", "help"}},
       {"Look closer", {"doctor", "analyze", "compare", "bench", "lint", "report"}},
       {"In steps", {"calibrate", "train"}},
-      {"Files", {"convert", "pack", "unpack"}},
+      {"Files", {"convert", "retarget", "pack", "unpack"}},
       {"Lists and shells", {"list", "completion", "man"}}};
   for (const auto& [heading, names] : groups) {
     for (const char* name : names) root.get_subcommand(name)->group(heading);

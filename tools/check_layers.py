@@ -9,7 +9,7 @@ import sources
 # A room may include itself and the rooms before it.
 ROOMS = [
     "base", "tensor", "quant", "ir", "ops", "formats", "passes", "data", "exec", "observe",
-    "metrics", "plan", "options", "calibrate", "lower", "evaluate", "qat", "tune", "analyze",
+    "metrics", "plan", "options", "calibrate", "lower", "evaluate", "retarget", "qat", "tune", "analyze",
     "report", "job", "compat",
 ]
 # The room that each public header belongs to.
@@ -17,7 +17,7 @@ PUBLIC_HEADERS = {
     "error": "base", "cpu": "base", "context": "base", "nearest": "base", "files": "base",
     "jobs": "job", "dtype": "tensor", "tensor": "tensor", "node": "ir",
     "graph": "ir", "model": "ir", "data": "data", "given_samples": "data", "presets": "data", "doctor": "evaluate", "session": "exec", "metrics": "metrics",
-    "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "observers": "compat", "statistics": "observe", "lower": "lower",
+    "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "observers": "compat", "statistics": "observe", "lower": "lower", "retarget": "retarget",
     "evaluate": "evaluate", "observer_trial": "evaluate", "quantize": "evaluate", "ptq": "job",
     "run": "evaluate", "formats": "formats", "pack": "formats",
     "analysis": "analyze", "analyze": "analyze", "report": "report",

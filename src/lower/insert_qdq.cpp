@@ -25,18 +25,6 @@ struct StoredParams {
   const QuantParams* params = nullptr;
 };
 
-Tensor zero_points(const QuantParams& params, DType dtype) {
-  Shape shape;
-  if (params.spec.axis >= 0) shape.push_back(static_cast<std::int64_t>(params.zero_point.size()));
-  return convert(Tensor::of<std::int32_t>(std::move(shape), params.zero_point), dtype);
-}
-
-Tensor scales(const QuantParams& params) {
-  Shape shape;
-  if (params.spec.axis >= 0) shape.push_back(static_cast<std::int64_t>(params.scale.size()));
-  return Tensor::of<float>(std::move(shape), params.scale);
-}
-
 class Writer {
  public:
   Writer(Model& model, const QuantPlan& plan, const QuantSolution& solution)
@@ -151,9 +139,8 @@ class Writer {
     const QuantParams& params = value_params(plan_, solution_, root);
     const auto [found, fresh] = stored_.try_emplace(root);
     if (fresh) {
-      found->second = {.scale = graph_.add_constant(root + "_scale", scales(params)),
-                       .zero_point = graph_.add_constant(root + "_zero_point",
-                                                         zero_points(params, params.spec.dtype())),
+      found->second = {.scale = graph_.add_constant(root + "_scale", scale_tensor(params)),
+                       .zero_point = graph_.add_constant(root + "_zero_point", zero_tensor(params)),
                        .params = &params};
     }
     return found->second;
@@ -213,9 +200,8 @@ class Writer {
     Weight weight{.value = value, .params = params, .integers = kNoValue};
     weight.integers =
         graph_.add_constant(name + "_quantized", quantize_tensor(*graph_.constant(value), params));
-    weight.stored.scale = graph_.add_constant(name + "_scale", scales(params));
-    weight.stored.zero_point =
-        graph_.add_constant(name + "_zero_point", zero_points(params, params.spec.dtype()));
+    weight.stored.scale = graph_.add_constant(name + "_scale", scale_tensor(params));
+    weight.stored.zero_point = graph_.add_constant(name + "_zero_point", zero_tensor(params));
     quantized_.push_back(std::move(weight));
     return quantized_.back();
   }

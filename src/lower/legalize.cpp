@@ -38,6 +38,19 @@ bool has_params(const QuantPlan& plan, const std::string& value) {
   return found != plan.values.end() && found->second.kind != ValuePlan::Kind::Float;
 }
 
+Tensor scale_tensor(const QuantParams& params) {
+  Shape shape;
+  if (params.spec.axis >= 0) shape.push_back(static_cast<std::int64_t>(params.scale.size()));
+  return Tensor::of<float>(std::move(shape), params.scale);
+}
+
+Tensor zero_tensor(const QuantParams& params) {
+  Shape shape;
+  if (params.spec.axis >= 0) shape.push_back(static_cast<std::int64_t>(params.zero_point.size()));
+  return convert(Tensor::of<std::int32_t>(std::move(shape), params.zero_point),
+                 params.spec.dtype());
+}
+
 namespace {
 
 /// Half of int32, so that the sum of products has the other half.
