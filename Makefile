@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 300
 CPP_FILES = git ls-files '*.h' '*.cpp'
 
 .PHONY: build demo test fast bench conformance format lint tidy asan fuzz venv clean help
-.PHONY: wheel deb bare configure deps deps-test deps-develop all-release
+.PHONY: wheel deb docs bare configure deps deps-test deps-develop all-release
 
 configure: deps
 	cmake --preset release $(CMAKE_ARGS)
@@ -51,6 +51,10 @@ wheel: configure deps-test  ## build the Python package: build/wheel/quench-*.wh
 deb: build  ## build Debian packages: build/release/deb/*.deb
 	cmake --build --preset release -j $(JOBS) --target quench_python quench_pages
 	cd build/release && cpack -G DEB
+
+docs: build deps-test  ## make the references of C++ and Python: build/docs
+	cmake --build --preset release -j $(JOBS) --target quench_python
+	scripts/make_docs.sh build/release
 
 format: deps-test  ## format every C++ file
 	$(CPP_FILES) | xargs clang-format -i

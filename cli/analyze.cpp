@@ -11,6 +11,7 @@
 #include "cli/analyze_flags.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
+#include "cli/hints.h"
 #include "cli/json.h"
 #include "cli/table.h"
 #include "quench/jobs.h"
@@ -95,6 +96,10 @@ int run_sensitivity(const SensitivityFlags& flags) {
   } else {
     print_result(result, options.save_dir);
   }
+  suggest_after("sensitivity", flags.shared.job.common,
+                {{"model", how.float_model.empty() ? flags.shared.job.model : how.float_model},
+                 {"data", options.quantize.data.path},
+                 {"layer", result.layers.empty() ? "" : result.layers.front().layer}});
   return kOk;
 }
 
@@ -164,8 +169,10 @@ int run_target(const TargetFlags& flags) {
   } else {
     print_target(result);
   }
-  if (result.met) return kOk;
-  return report_missed(result);
+  if (!result.met) return report_missed(result);
+  suggest_after("target", flags.shared.job.common,
+                {{"model", flags.shared.job.model}, {"out", flags.how.out_path}});
+  return kOk;
 }
 
 Command setup_target(CLI::App& analyze) {
@@ -210,6 +217,7 @@ int run_statistics(const AnalyzeFlags& flags) {
           grouped(result.samples) + " samples, " + fixed(result.seconds, 1) + " s\n" +
           options.save_dir + "/statistic.csv and eight PDF files beside it\n");
   }
+  suggest_after("statistics", flags.job.common, {{"folder", options.save_dir}});
   return kOk;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/errors.h"
+#include "cli/hints.h"
 #include "cli/json.h"
 #include "cli/onnxruntime.h"
 #include "cli/parse.h"
@@ -141,6 +142,7 @@ int run(const BenchFlags& flags) {
   for (const BenchResult& result : results) {
     if (flags.options.profile && !result.steps.empty()) print_profile(result);
   }
+  if (!options.profile) suggest_after("bench", flags.common, {{"model", flags.models.front()}});
   return kOk;
 }
 

@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/errors.h"
+#include "cli/hints.h"
 #include "cli/job_flags.h"
-#include "cli/style.h"
 #include "quench/formats.h"
 #include "quench/jobs.h"
 
@@ -32,9 +32,8 @@ int run_calibrate(const CalibrateFlags& flags) {
   outputs.commit();
   bar.clear();
   for (const std::string& note : options.notes) context.warn(note);
-  suggest(flags.shared.common, "use it",
-          "quench quantize " + shell_word(flags.shared.model) + " -o int8.onnx --stats " +
-              shell_word(flags.out));
+  suggest_after("calibrate", flags.shared.common,
+                {{"model", flags.shared.model}, {"out", flags.out}});
   return kOk;
 }
 

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/errors.h"
+#include "cli/hints.h"
 #include "cli/json.h"
 #include "cli/option_flags.h"
 #include "cli/parse.h"
@@ -110,6 +111,8 @@ int run(const CompareFlags& flags) {
   bar.clear();
   if (!flags.sort.empty()) sort_worst_first(result.layers, flags.sort);
   show(flags, result);
+  suggest_after("compare", flags.common,
+                {{"model", flags.a}, {"reference", flags.b}, {"data", options.data.path}});
   return check_bars(result.outputs, bars);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/errors.h"
+#include "cli/hints.h"
 #include "cli/quantize_report.h"
 #include "cli/table.h"
 #include "quench/converter_lite.h"
@@ -86,6 +87,7 @@ int run_plain(const ConvertFlags& flags) {
   } else {
     print_sizes(flags.out, report);
   }
+  suggest_after("convert", flags.common, {{"out", flags.out}});
   return kOk;
 }
 
@@ -125,6 +127,7 @@ int run_convert(const ConvertFlags& flags) {
     warning = in_converter_words(warning);
   }
   tell(flags, options, out, report);
+  suggest_after("convert", flags.common, {{"out", out}});
   return kOk;
 }
 

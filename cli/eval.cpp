@@ -9,10 +9,10 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/errors.h"
+#include "cli/hints.h"
 #include "cli/json.h"
 #include "cli/option_flags.h"
 #include "cli/parse.h"
-#include "cli/style.h"
 #include "cli/table.h"
 
 namespace quench::cli {
@@ -88,11 +88,9 @@ int run(const EvalFlags& flags) {
   } else {
     print_result(result);
   }
-  if (flags.reference.empty()) {
-    suggest(flags.common, "make it smaller",
-            "quench quantize " + shell_word(flags.model) + " -o int8.onnx --data " +
-                shell_word(options.data.path));
-  }
+  suggest_after(
+      "eval", flags.common,
+      {{"model", flags.model}, {"reference", flags.reference}, {"data", options.data.path}});
   return check_bars(result.outputs, bars);
 }
 

@@ -45,10 +45,15 @@ Listing list_operators_of(const std::string& format) {
   return listing;
 }
 
+std::string needs_of(const MetricInfo& metric) {
+  if (metric.needs_labels) return "labels";
+  return metric.truth ? "labels or reference" : "reference";
+}
+
 Listing list_metrics() {
   Listing listing{{"metric", "needs", "better", "summary"}, {}};
   for (const MetricInfo& metric : all_metrics()) {
-    listing.rows.push_back({std::string(metric.name), metric.needs_labels ? "labels" : "reference",
+    listing.rows.push_back({std::string(metric.name), needs_of(metric),
                             metric.higher_is_better ? "higher" : "lower",
                             std::string(metric.summary)});
   }

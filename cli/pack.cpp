@@ -11,8 +11,8 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/errors.h"
+#include "cli/hints.h"
 #include "cli/json.h"
-#include "cli/style.h"
 #include "cli/table.h"
 #include "quench/evaluate.h"
 #include "quench/formats.h"
@@ -80,7 +80,7 @@ int run_pack(const PackFlags& flags) {
   } else {
     print_summary(summary, before);
   }
-  suggest(flags.common, "run it", "quench bench " + shell_word(flags.out));
+  suggest_after("pack", flags.common, {{"out", flags.out}});
   return kOk;
 }
 

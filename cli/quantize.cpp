@@ -6,26 +6,15 @@
 
 #include "cli/commands.h"
 #include "cli/errors.h"
+#include "cli/hints.h"
 #include "cli/job_flags.h"
 #include "cli/quantize_extras.h"
 #include "cli/quantize_report.h"
 #include "cli/score_both.h"
-#include "cli/style.h"
 #include "quench/formats.h"
 
 namespace quench::cli {
 namespace {
-
-void suggest_next(const JobFlags& flags, const QuantizeExtras& extras) {
-  if (!extras.report.empty()) {
-    suggest(flags.common, "see it", "open " + shell_word(extras.report) + " in a browser");
-    return;
-  }
-  suggest(flags.common, "see where the error is",
-          "quench quantize " + shell_word(flags.model) +
-              " ... --report report.html, or quench compare " + shell_word(extras.out) + " " +
-              shell_word(flags.model));
-}
 
 int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
   ProgressBar bar;
@@ -37,7 +26,11 @@ int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
   if (!extras.report_json.empty()) outputs.writes(extras.report_json, "the JSON report");
   options.report_save_path = extras.report;
   if (!extras.target_metric.empty()) {
-    return quantize_to_target(flags.model, extras.out, options, extras, context, outputs);
+    const int code = quantize_to_target(flags.model, extras.out, options, extras, context, outputs);
+    if (code == kOk) {
+      suggest_after("target", flags.common, {{"model", flags.model}, {"out", extras.out}});
+    }
+    return code;
   }
   const QuantizeReport report = quantize(flags.model, extras.out, options, context, outputs);
   Json json = to_json(report);
@@ -57,7 +50,8 @@ int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
     print_report(report);
   }
   if (flags.common.json) print_json(json);
-  suggest_next(flags, extras);
+  suggest_after("quantize", flags.common,
+                {{"model", flags.model}, {"out", extras.out}, {"report", extras.report}});
   return kOk;
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/errors.h"
+#include "cli/hints.h"
 #include "cli/job_flags.h"
 #include "cli/quantize_report.h"
 #include "quench/formats.h"
@@ -56,6 +57,11 @@ int run_train(const TrainFlags& flags) {
   } else {
     print_report(report);
   }
+  suggest_after("train", flags.job.common,
+                {{"model", flags.job.model},
+                 {"out", flags.out},
+                 {"data", options.data.path},
+                 {"report", flags.report}});
   return kOk;
 }
 

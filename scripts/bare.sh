@@ -48,10 +48,13 @@ root=$2
 shift 2
 tar -xf "$cache/debian.tar" -C "$root"
 for folder in proc dev; do mount --rbind "/$folder" "$root/$folder"; done
-mkdir -p "$root/var/cache/apt/archives" "$root/shared"
+mkdir -p "$root/var/cache/apt/archives" "$root/shared" "$root/files"
 mount --bind "$cache/packages" "$root/var/cache/apt/archives"
 if [ -d "$project/../shared" ]; then
   mount --bind -o ro "$project/../shared" "$root/shared"
+fi
+if [ -n "${QUENCH_BARE_FILES:-}" ]; then  # a folder that the command finds as /files
+  mount --bind -o ro "$QUENCH_BARE_FILES" "$root/files"
 fi
 
 # Name server, certificates, apt's and pip's settings are the network's, not the machine's.

@@ -16,7 +16,7 @@ ROOMS = [
 PUBLIC_HEADERS = {
     "error": "base", "cpu": "base", "context": "base", "nearest": "base", "files": "base",
     "jobs": "job", "dtype": "tensor", "tensor": "tensor", "node": "ir",
-    "graph": "ir", "model": "ir", "data": "data", "given_samples": "data", "presets": "data", "doctor": "evaluate", "session": "exec", "metrics": "metrics",
+    "graph": "ir", "model": "ir", "data": "data", "given_samples": "data", "truth": "data", "presets": "data", "doctor": "evaluate", "session": "exec", "metrics": "metrics",
     "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "observers": "compat", "statistics": "observe", "lower": "lower", "retarget": "retarget",
     "evaluate": "evaluate", "observer_trial": "evaluate", "quantize": "evaluate", "ptq": "job",
     "run": "evaluate", "formats": "formats", "pack": "formats",
@@ -33,7 +33,7 @@ THIRD_PARTY = {
     "google/protobuf/": ["src/formats/"],
     "flatbuffers/": ["src/formats/tflite/", "src/formats/ms/"],
     "opencv2/": ["src/data/images"],
-    "nlohmann/": ["cli/", "src/report/", "src/options/", "src/tune/", "src/analyze/", "src/job/", "src/evaluate/", "src/base/json", "src/formats/paddle/"],
+    "nlohmann/": ["cli/", "src/report/", "src/options/", "src/tune/", "src/analyze/", "src/job/", "src/evaluate/", "src/base/json", "src/data/coco", "src/formats/paddle/"],
     "CLI/": ["cli/"],
     "fmt/": ["src/", "cli/", "python/"],
     "pybind11/": ["python/"],

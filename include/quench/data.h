@@ -50,13 +50,17 @@ enum class BinLayout {
 
 struct GivenSamples;
 class SampleSource;
+class Truths;
 
 /// What to read. `path` is one path, or `input:path` pairs separated by commas.
 struct DataOptions {
   std::string path;
   /// Instead of files; `path` is then kGivenPath. See quench/given_samples.h.
   std::shared_ptr<const GivenSamples> given;
-  std::string labels;  ///< file of "name index" lines, or .npy; empty: none, or the format's own
+  /// File of "name index" lines, or .npy; boxes, texts or masks: see quench/truth.h. Empty: none,
+  /// or the format's own.
+  std::string labels;
+  std::string characters;  ///< a recogniser's, one a line: `labels` are then texts
   std::int64_t limit = 0;  ///< 0: all
   ImageOptions image;
   DataKind kind = DataKind::Auto;
@@ -68,8 +72,8 @@ struct DataOptions {
 /// One sample: a tensor for each model input, with its batch dimension, which is 1.
 struct Sample {
   TensorMap inputs;
-  std::int64_t label = -1;
-  std::string name;  ///< the file, or file#index
+  std::int64_t label = -1;  ///< a class, or the place in the source's truths
+  std::string name;         ///< the file, or file#index
 };
 
 /// A sequence of samples that can be read again from the start.
@@ -77,7 +81,12 @@ class SampleSource {
  public:
   virtual ~SampleSource() = default;
   virtual std::int64_t size() const = 0;
+  /// Whether samples have classes.
   virtual bool has_labels() const = 0;
+  /// What samples should give, where that is more than a class; null: nothing of that kind.
+  virtual std::shared_ptr<const Truths> truths() const { return nullptr; }
+  /// Whether samples are pixels from 0 to 255, because neither mean nor std was given.
+  virtual bool raw_pixels() const { return false; }
   /// Sample `index`; throws Error(BadData) that names the file.
   virtual Sample read(std::int64_t index) = 0;
   /// Whether `read` may be called from several threads at once.

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "quench/tensor.h"
+#include "quench/truth.h"
 
 namespace quench {
 
@@ -29,6 +31,7 @@ struct MetricInfo {
   bool needs_labels;
   bool higher_is_better;
   Gather gather = Gather::Mean;
+  std::optional<TruthKind> truth = std::nullopt;  ///< labels that it can be held against, too
 };
 std::span<const MetricInfo> all_metrics() noexcept;
 /// Throws Error(Usage) with the nearest name when there is no such metric.
@@ -45,6 +48,9 @@ class Metric {
 };
 /// Throws Error(Usage) with the nearest name when there is no such metric.
 std::unique_ptr<Metric> make_metric(std::string_view name);
+/// The same against `truths`, which are not null: `expected` are then the samples' labels. Throws
+/// Error(Usage) where the metric cannot be held against those.
+std::unique_ptr<Metric> make_metric(std::string_view name, std::shared_ptr<const Truths> truths);
 
 /// A metric of the caller's own. It is called with all that was seen of an output at once, as one
 /// tensor, and the labels or the reference's output likewise. A result that is no number is an

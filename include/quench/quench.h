@@ -29,3 +29,4 @@
 #include "quench/run.h"
 #include "quench/session.h"
 #include "quench/tensor.h"
+#include "quench/truth.h"

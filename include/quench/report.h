@@ -10,16 +10,38 @@
 
 namespace quench {
 
-/// A layer in two reports; NaN and "" where it is not in one of them.
+/// What a report says of a layer; "", 0 and NaN where it says nothing.
+struct LayerSide {
+  std::string kind;              ///< "integer", "weight" or "float"; "": the layer is not there
+  int bits = 0;                  ///< of the weight
+  std::string weight_scale;      ///< one, or the least and the greatest
+  std::string activation_scale;  ///< of what the layer makes
+  std::string zero_point;        ///< likewise
+  double sqnr = 0;               ///< accumulated, in dB
+  double own_sqnr = 0;           ///< of the layer alone
+};
+/// A layer in two reports.
 struct LayerChange {
   std::string layer;
-  std::string kind_a;
-  std::string kind_b;
-  double sqnr_a = 0;
-  double sqnr_b = 0;
+  LayerSide a;
+  LayerSide b;
+  std::vector<std::string> changed;  ///< "kind", "bits", "weight scale", ...; empty: nothing did
+  double change = 0;                 ///< of its error in dB: its own, else accumulated
 };
-/// In the order of the first report. Throws Error(BadData) for a file that is no report.
-std::vector<LayerChange> diff_reports(const std::string& path_a, const std::string& path_b);
+/// A line that both reports have, or one of them, with another value.
+struct FactChange {
+  std::string name;
+  std::string a;
+  std::string b;
+};
+/// Two reports beside each other.
+struct ReportDiff {
+  std::vector<FactChange> facts;    ///< sizes, speed and settings that differ
+  std::vector<FactChange> outputs;  ///< scores of the outputs, all of them
+  std::vector<LayerChange> layers;  ///< the one that changed most first
+};
+/// Throws Error(BadData) for a file that is no report.
+ReportDiff diff_reports(const std::string& path_a, const std::string& path_b);
 
 /// What `write_debug_info` looks at.
 struct DebugInfoOptions {

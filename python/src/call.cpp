@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "python/src/keywords.h"
+#include "python/src/own_libtorch.h"
 
 namespace quench::python {
 namespace {
@@ -50,6 +51,7 @@ Call::Watch::~Watch() {
 }
 
 Call::Call(int threads, std::uint64_t seed, const py::object& progress) {
+  keep_libtorch_apart();
   context_.threads = threads;
   context_.seed = seed;
   context_.cancel = &cancel_;

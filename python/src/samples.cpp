@@ -70,6 +70,14 @@ py::iterator iterate(const py::object& data) {
   return py::iter(data);
 }
 
+/// The next item, or nothing at the end. pybind11's own loops ask once more behind the end, which
+/// paddle's loaders take badly.
+py::object next_of(const py::iterator& items) {
+  auto item = py::reinterpret_steal<py::object>(PyIter_Next(items.ptr()));
+  if (!item && PyErr_Occurred() != nullptr) throw py::error_already_set();
+  return item;
+}
+
 [[noreturn]] void refuse_more(std::int64_t items) {
   throw Error(
       ErrorKind::BadData,
@@ -83,7 +91,8 @@ GivenSamples drain(const py::object& data, const std::vector<Value>& inputs, con
   GivenSamples given;
   std::int64_t samples = 0;
   std::size_t bytes = 0;
-  for (const py::handle item : iterate(data)) {
+  const py::iterator items = iterate(data);
+  for (py::object item = next_of(items); item; item = next_of(items)) {
     GivenBatch batch = batch_of(item);
     const auto index = static_cast<std::int64_t>(given.batches.size());
     try {

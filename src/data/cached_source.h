@@ -16,6 +16,8 @@ class CachedSource final : public SampleSource {
   explicit CachedSource(std::unique_ptr<SampleSource> source) : source_(std::move(source)) {}
   std::int64_t size() const override { return source_->size(); }
   bool has_labels() const override { return source_->has_labels(); }
+  std::shared_ptr<const Truths> truths() const override { return source_->truths(); }
+  bool raw_pixels() const override { return source_->raw_pixels(); }
   Sample read(std::int64_t index) override;
   bool concurrent() const override { return source_->concurrent(); }
   bool batchable() const override { return source_->batchable(); }

@@ -36,6 +36,7 @@ class CifarColumn final : public Column {
     const File& file = file_of(index);
     return format("{}#{}", file.name, index - file.first);
   }
+  bool holds_pixels() const override { return true; }
   Tensor read(std::int64_t index) const override {
     const File& file = file_of(index);
     std::array<std::uint8_t, kRecord - 1> record{};

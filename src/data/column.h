@@ -42,6 +42,10 @@ class Column {
   virtual Tensor read(std::int64_t index) const = 0;
   /// The file, or file#index.
   virtual std::string name(std::int64_t index) const = 0;
+  /// The file of sample `index`, where each sample is an image file of its own.
+  virtual std::string image_file(std::int64_t /*index*/) const { return ""; }
+  /// Whether these are pixels, which mean and std apply to.
+  virtual bool holds_pixels() const { return false; }
   /// Labels that came with the samples, one each, or none at all.
   const std::vector<std::int64_t>& labels() const noexcept { return labels_; }
 

@@ -23,8 +23,12 @@ class ImageColumn final : public Column {
   std::string name(std::int64_t index) const override {
     return folder_.names[static_cast<std::size_t>(index)];
   }
+  std::string image_file(std::int64_t index) const override {
+    return folder_.full_path(static_cast<std::size_t>(index));
+  }
+  bool holds_pixels() const override { return true; }
   Tensor read(std::int64_t index) const override {
-    const std::string path = folder_.full_path(static_cast<std::size_t>(index));
+    const std::string path = image_file(index);
     const Image image = reader_->read(path);
     try {
       return image_to_tensor(image, spec_, layout_);

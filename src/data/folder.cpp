@@ -125,6 +125,7 @@ void apply_labels(Folder& folder, const Labels& labels) {
   std::map<std::string, std::int64_t> chosen;
   for (std::size_t i = 0; i < labels.names.size(); ++i) {
     const std::string name = find_named(folder.path, labels.names[i]);
+    if (name.empty() && labels.names_more) continue;
     if (name.empty()) {
       fail(ErrorKind::BadData, "{} names '{}', which is not in {}", labels.path, labels.names[i],
            folder.path);
@@ -187,7 +188,13 @@ void reads_samples(Outputs& outputs, const DataOptions& from) {
       outputs.reads(path, "the samples");
     }
   }
-  outputs.reads(from.labels, "the labels");
+  std::error_code error;
+  if (std::filesystem::is_directory(from.labels, error)) {
+    outputs.reads_folder(from.labels, "the masks", has_image_extension);
+  } else {
+    outputs.reads(from.labels, "the labels");
+  }
+  outputs.reads(from.characters, "the characters");
 }
 
 }  // namespace quench::data

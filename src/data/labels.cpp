@@ -9,7 +9,9 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/coco.h"
 #include "data/idx.h"
+#include "data/truths.h"
 #include "quench/data.h"
 
 namespace quench::data {
@@ -25,6 +27,7 @@ std::optional<std::int64_t> parse_index(std::string_view text) {
 }
 
 Labels from_tensor(const Tensor& tensor, const std::string& path) {
+  if (tensor.rank() == 3) return from_array(tensor, path);
   if (info(tensor.dtype()).is_float || tensor.rank() > 2 ||
       (tensor.rank() == 2 && tensor.shape()[1] != 1)) {
     fail(ErrorKind::BadData, "{}: labels must be one whole number a sample, got {} of {}", path,
@@ -32,7 +35,7 @@ Labels from_tensor(const Tensor& tensor, const std::string& path) {
   }
   const Tensor wide = convert(tensor, DType::Int64);
   const auto values = wide.data<std::int64_t>();
-  return {path, {values.begin(), values.end()}, {}};
+  return {.path = path, .indices = {values.begin(), values.end()}, .names = {}};
 }
 
 /// Collects lines and sees to it that all are of one kind.
@@ -70,16 +73,29 @@ class LineReader {
   std::unordered_map<std::string, int> lines_;
 };
 
+/// The first images may have no boxes.
+bool any_box_line(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (is_box_line(text.substr(0, end))) return true;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return false;
+}
+
 }  // namespace
 
-Labels read_labels(const std::string& path) {
+Labels read_labels(const std::string& path, const std::string& characters) {
   if (path.ends_with(".npy") || path.find(".npz") != std::string::npos) {
     return from_tensor(read_npy(path), path);
   }
   if (file_size(path) > kMaxBytes) fail(ErrorKind::BadData, "{}: too large for labels", path);
   if (is_idx(path)) return from_tensor(read_idx(path), path);
+  if (path.ends_with(".json")) return read_coco(path);
   const std::string whole = read_text(path);
   std::string_view text = whole;
+  if (!characters.empty()) return texts_from_lines(path, text, characters);
+  if (any_box_line(text)) return boxes_from_lines(path, text);
   LineReader reader(path);
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());

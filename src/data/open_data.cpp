@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds out what a path holds and joins the columns of all inputs to samples.
 #include <filesystem>
+#include <map>
+#include <numeric>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -12,6 +14,7 @@
 #include "data/own_samples.h"
 #include "data/paths.h"
 #include "data/pixels.h"
+#include "data/truths.h"
 
 namespace quench {
 namespace data {
@@ -107,10 +110,17 @@ class TableSource final : public SampleSource {
   }
 
   void set_labels(std::vector<std::int64_t> labels) { labels_ = std::move(labels); }
+  /// The labels are places in these from now on.
+  void set_truths(std::shared_ptr<const Truths> truths) { truths_ = std::move(truths); }
+  const std::vector<std::int64_t>& labels() const noexcept { return labels_; }
+  const Column& first() const { return *columns_.front(); }
+  void set_raw(bool raw) { raw_ = raw; }
   void limit(std::int64_t size) { size_ = std::min(size_, size); }
 
   std::int64_t size() const override { return size_; }
-  bool has_labels() const override { return !labels_.empty(); }
+  bool has_labels() const override { return !labels_.empty() && truths_ == nullptr; }
+  std::shared_ptr<const Truths> truths() const override { return truths_; }
+  bool raw_pixels() const override { return raw_ && columns_.front()->holds_pixels(); }
   bool concurrent() const override { return true; }
   bool batchable() const override { return batched_; }
   Sample read(std::int64_t index) override {
@@ -122,7 +132,7 @@ class TableSource final : public SampleSource {
       sample.inputs[names_[i]] = columns_[i]->read(index);
     }
     sample.name = columns_.front()->name(index);
-    if (has_labels()) sample.label = labels_[static_cast<std::size_t>(index)];
+    if (!labels_.empty()) sample.label = labels_[static_cast<std::size_t>(index)];
     return sample;
   }
 
@@ -131,6 +141,8 @@ class TableSource final : public SampleSource {
   std::vector<std::unique_ptr<Column>> columns_;
   std::vector<std::string> names_;
   std::vector<std::int64_t> labels_;
+  std::shared_ptr<const Truths> truths_;
+  bool raw_ = false;  ///< neither mean nor std
   std::int64_t size_ = 0;
 };
 
@@ -170,6 +182,54 @@ std::vector<std::unique_ptr<Column>> columns_of(const std::vector<InputSpec>& sp
   return open_columns(split_paths(options.path, specs), opening);
 }
 
+std::optional<Labels> labels_for(const DataOptions& options) {
+  std::error_code code;
+  const bool masks = fs::is_directory(options.labels, code);
+  if (!options.characters.empty() && (options.labels.empty() || masks)) {
+    fail(ErrorKind::Usage, "characters are for texts: give --labels a file of texts, too");
+  }
+  if (options.labels.empty() || masks) return std::nullopt;
+  return read_labels(options.labels, options.characters);
+}
+
+/// The file of the image that a label belongs to.
+ImageFile files_by_label(const TableSource& source) {
+  std::map<std::int64_t, std::string> files;
+  for (std::int64_t i = 0; i < source.size(); ++i) {
+    files[source.labels()[static_cast<std::size_t>(i)]] = source.first().image_file(i);
+  }
+  return [files = std::move(files)](std::int64_t label) { return files.at(label); };
+}
+
+/// Labels that came in the order of samples, and what labels stand for where they are no classes.
+void attach(TableSource& source, std::optional<Labels> labels, const DataOptions& options,
+            const Context& context) {
+  if (!labels) {
+    if (options.labels.empty()) return;
+    source.set_truths(masks_of(options.labels, source.first(), options.image, context));
+    std::vector<std::int64_t> places(static_cast<std::size_t>(source.size()));
+    std::iota(places.begin(), places.end(), 0);
+    source.set_labels(std::move(places));
+    return;
+  }
+  if (!labels->by_name()) {
+    if (static_cast<std::int64_t>(labels->indices.size()) != source.size()) {
+      fail(ErrorKind::BadData, "{} holds {} labels, but {} holds {} samples", options.labels,
+           labels->indices.size(), options.path, source.size());
+    }
+    source.set_labels(std::move(labels->indices));
+  }
+  if (labels->truths) source.set_truths(labels->truths);
+  if (!labels->boxes) return;
+  if (source.first().image_file(0).empty()) {
+    fail(ErrorKind::BadData,
+         "{} holds boxes of image files, and {} holds none; give boxes as an .npy of [N,count,5]",
+         options.labels, options.path);
+  }
+  source.set_truths(
+      place_boxes(labels->path, labels->boxes, options.image, files_by_label(source)));
+}
+
 }  // namespace
 }  // namespace data
 
@@ -182,17 +242,11 @@ std::unique_ptr<SampleSource> open_data(const DataOptions& options,
   if (options.source != nullptr) return data::open_own_samples(options, model_inputs);
   data::check_image_options(options.image);
   const std::vector<data::InputSpec> specs = data::describe_inputs(model_inputs);
-  std::optional<data::Labels> labels;
-  if (!options.labels.empty()) labels = data::read_labels(options.labels);
+  std::optional<data::Labels> labels = data::labels_for(options);
   const data::Opening opening{options, labels ? &*labels : nullptr, context};
   auto source = std::make_unique<data::TableSource>(specs, data::columns_of(specs, opening));
-  if (labels && !labels->by_name()) {
-    if (static_cast<std::int64_t>(labels->indices.size()) != source->size()) {
-      fail(ErrorKind::BadData, "{} holds {} labels, but {} holds {} samples", options.labels,
-           labels->indices.size(), options.path, source->size());
-    }
-    source->set_labels(std::move(labels->indices));
-  }
+  data::attach(*source, std::move(labels), options, context);
+  source->set_raw(options.image.mean.empty() && options.image.std.empty());
   if (options.limit > source->size()) {
     context.warn(format("data: {} holds {} samples, fewer than the {} asked for", options.path,
                         source->size(), options.limit));

@@ -23,6 +23,8 @@ class Own final : public SampleSource {
 
   std::int64_t size() const override { return size_; }
   bool has_labels() const override { return source_->has_labels(); }
+  std::shared_ptr<const Truths> truths() const override { return source_->truths(); }
+  bool raw_pixels() const override { return source_->raw_pixels(); }
   bool concurrent() const override { return source_->concurrent(); }
   bool batchable() const override { return source_->batchable(); }
   Sample read(std::int64_t index) override {

@@ -44,6 +44,28 @@ NormalizeTable normalize_table(const ImageOptions& options, int channels) {
   return table;
 }
 
+ImageSize resized(const ImageOptions& options, ImageSize size) {
+  const auto [width, height] = size;
+  if (options.resize) return *options.resize;
+  if (options.resize_shorter) {
+    const std::int64_t shorter = *options.resize_shorter;
+    const std::int64_t longer = shorter * std::max(width, height) / std::min(width, height);
+    if (longer > kMaxPixels / shorter) {
+      fail(ErrorKind::BadData, "an image of {}x{} becomes too large when its shorter side is {}",
+           width, height, shorter);
+    }
+    const ImageSize upright{static_cast<int>(shorter), static_cast<int>(longer)};
+    return width <= height ? upright : ImageSize{upright.height, upright.width};
+  }
+  if (options.resize_fit) {
+    const ImageSize& box = *options.resize_fit;
+    const double ratio = static_cast<double>(width) / height;
+    const double wanted = std::ceil(box.height * ratio);
+    return {wanted < box.width ? static_cast<int>(wanted) : box.width, box.height};
+  }
+  return size;
+}
+
 bool resizes(const ImageOptions& options) {
   return options.resize || options.resize_shorter || options.resize_fit || options.center_crop;
 }

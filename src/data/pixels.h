@@ -28,6 +28,9 @@ NormalizeTable normalize_table(const ImageOptions& options, int channels);
 void check_image_options(const ImageOptions& options);
 /// Throws Error(Usage) unless mean and std have one value, or one for each channel.
 void check_channel_options(const ImageOptions& options, int channels);
+/// The size of an image after resizing, before it is cropped or padded. Throws Error(BadData) where
+/// it would be too large.
+ImageSize resized(const ImageOptions& options, ImageSize size);
 /// Whether any option changes the size of an image.
 bool resizes(const ImageOptions& options);
 

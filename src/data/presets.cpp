@@ -17,7 +17,8 @@ const Numbers kMean = {123.675, 116.28, 103.53};
 const Numbers kStd = {58.395, 57.12, 57.375};
 const Numbers kMeanBgr = {103.53, 116.28, 123.675};
 const Numbers kStdBgr = {57.375, 57.12, 58.395};
-const Numbers kHalf = {127.5, 127.5, 127.5};
+// One number holds for any channels, a single gray one too.
+const Numbers kHalf = {127.5};
 
 /// Shorter side to 256, the middle 224 of it: how networks for ImageNet are evaluated.
 ImageOptions photograph(ColorOrder color, Numbers mean, Numbers std) {
@@ -60,9 +61,8 @@ std::span<const Preset> all_presets() {
        photograph(Rgb, kHalf, kHalf)},
       {"caffe", "Caffe, Keras' ResNet and VGG: BGR less its means, not divided",
        photograph(Bgr, {103.939, 116.779, 123.68}, {1, 1, 1})},
-      {"unit", "0 to 1, RGB, 256 then the middle 224", photograph(Rgb, {0, 0, 0}, {255, 255, 255})},
-      {"yolo", "0 to 1, RGB, as large as it is: add --resize",
-       unsized(Rgb, {0, 0, 0}, {255, 255, 255})},
+      {"unit", "0 to 1, RGB, 256 then the middle 224", photograph(Rgb, {0}, {255})},
+      {"yolo", "0 to 1, RGB, as large as it is: add --resize", unsized(Rgb, {0}, {255})},
       {"paddleocr-det",
        "PaddleOCR's text detection: BGR, with ImageNet's numbers in their order for RGB",
        unsized(Bgr, kMean, kStd)},

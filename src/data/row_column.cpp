@@ -115,6 +115,7 @@ class IdxColumn final : public Column {
 
   std::int64_t size() const override { return rows_.size(); }
   std::string name(std::int64_t index) const override { return rows_.name(index); }
+  bool holds_pixels() const override { return true; }
   Tensor read(std::int64_t index) const override {
     Tensor row = rows_.read(index);
     if (!table_.empty()) {

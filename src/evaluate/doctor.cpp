@@ -67,12 +67,19 @@ std::optional<ImageSize> size_of(const Value& input) {
   return ImageSize{static_cast<int>(width.value), static_cast<int>(height.value)};
 }
 
+/// Whether it takes images of one channel.
+bool is_gray(const Value& input) {
+  const std::vector<Dim>& dims = *input.type.shape;
+  return dims[1].value == 1 || (dims[3].value == 1 && dims[1].value != 3);
+}
+
 /// The ways to try: colours and scale are the preset's, sizes those that were given.
 std::vector<DoctorTrial> ways(const ImageOptions& given, const Value& input) {
   ImageOptions base = given;
   if (!sized(given)) base.resize = size_of(input);
   std::vector<DoctorTrial> trials = {{.name = "as given", .image = base}};
   for (const Preset& preset : all_presets()) {
+    if (is_gray(input) && preset.image.mean.size() > 1) continue;  // it is about colours
     DoctorTrial trial{.name = std::string(preset.name), .image = base};
     if (!sized(base)) trial.image = preset.image;
     trial.image.color = preset.image.color;

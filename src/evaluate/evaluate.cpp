@@ -9,7 +9,9 @@
 #include "base/nearest.h"
 #include "evaluate/feeds.h"
 #include "evaluate/random_inputs.h"
+#include "evaluate/raw_pixels.h"
 #include "evaluate/scoring.h"
+#include "metrics/metric.h"
 
 namespace quench {
 namespace {
@@ -46,22 +48,57 @@ class Reference {
   std::vector<ScoreCard> cards_;
 };
 
-MetricChoice choose_metrics(const EvaluateOptions& options) {
+MetricChoice choose_metrics(const EvaluateOptions& options, const Truths* truths) {
   const CustomMetrics& custom = options.custom_metrics;
-  if (!options.metrics.empty() || !custom.empty()) return sort_metrics(options.metrics, custom);
+  if (!options.metrics.empty() || !custom.empty()) {
+    return sort_metrics(options.metrics, custom, truths);
+  }
+  if (truths != nullptr) {
+    return {.with_labels = metrics::metrics_for(truths->kind()),
+            .with_reference = {},
+            .custom_with_labels = {},
+            .custom_with_reference = {}};
+  }
   if (!options.reference.empty()) return {};  // those that fit each output
   return sort_metrics({"top1", "top5"});
 }
 
-void check(const EvaluateOptions& options, const MetricChoice& metrics) {
+/// What can be said before anything is read.
+void check(const EvaluateOptions& options) {
   if (options.data.path.empty()) fail(ErrorKind::Usage, "evaluation needs data: give --data PATH");
-  if (options.reference.empty() && !metrics.with_reference.empty()) {
-    fail(ErrorKind::Usage, "the metric '{}' compares with another model: give --reference MODEL",
-         metrics.with_reference.front());
+  if (!options.reference.empty()) return;
+  const MetricChoice metrics = sort_metrics(options.metrics, options.custom_metrics);
+  for (const std::string& name : metrics.with_reference) {
+    const bool labelled = find_metric(name).truth && !options.data.labels.empty();
+    if (labelled) continue;
+    fail(ErrorKind::Usage, "the metric '{}' compares with another model: give --reference MODEL{}",
+         name, find_metric(name).truth ? ", or --labels FILE" : "");
   }
-  if (options.reference.empty() && !metrics.custom_with_reference.empty()) {
+  if (!metrics.custom_with_reference.empty()) {
     fail(ErrorKind::Usage, "the metric '{}' compares with another model, and no reference is given",
          metrics.custom_with_reference.front().name);
+  }
+}
+
+/// Whether the labels that there are, if any, are those that the metrics want.
+void check_labels(const EvaluateOptions& options, const MetricChoice& metrics,
+                  const FeedReader& reader) {
+  const auto truths = reader.truths();
+  if (options.reference.empty() && !metrics.with_reference.empty()) {
+    fail(ErrorKind::BadData, "the metric '{}' needs {}, and {} holds {}",
+         metrics.with_reference.front(),
+         to_string(find_metric(metrics.with_reference.front()).truth.value_or(TruthKind::Boxes)),
+         options.data.labels, truths ? to_string(truths->kind()) : "classes");
+  }
+  for (const std::string& name : metrics.with_labels) {
+    if (truths == nullptr && reader.has_labels()) continue;
+    if (truths != nullptr && find_metric(name).truth == truths->kind()) continue;
+    fail(ErrorKind::BadData, "the metric '{}' needs {}, and {} has none: give --labels FILE", name,
+         truths ? "classes" : "labels", truths ? options.data.labels : options.data.path);
+  }
+  if (!metrics.custom_with_labels.empty() && !reader.has_labels()) {
+    fail(ErrorKind::BadData, "the metric '{}' needs labels, and {} has none: give --labels FILE",
+         metrics.custom_with_labels.front().name, options.data.path);
   }
 }
 
@@ -99,23 +136,22 @@ void merge_into(std::vector<OutputScores>& outputs, OutputScores scores) {
 
 EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& options,
                         const Context& context) {
-  const MetricChoice metrics = choose_metrics(options);
-  check(options, metrics);
-  Session session(load(model_path), {.dequantize = options.dequantize}, context);
+  check(options);
+  const Model model = load(model_path);
+  Session session(model, {.dequantize = options.dequantize}, context);
+  const std::string output = choose_output(session, options.output);
+  FeedReader reader(options, session.inputs(), context);
+  const MetricChoice metrics = choose_metrics(options, reader.truths().get());
+  check_labels(options, metrics, reader);
   std::optional<Reference> reference;
   if (!options.reference.empty()) {
     reference.emplace(options.reference, context);
     reference->pair_with(session, options, metrics);
   }
-  const std::string output = choose_output(session, options.output);
-  FeedReader reader(options, session.inputs(), context);
-  if (metrics.any_with_labels() && !reader.has_labels()) {
-    fail(ErrorKind::BadData, "the metric '{}' needs labels, and {} has none: give --labels FILE",
-         metrics.with_labels.empty() ? metrics.custom_with_labels.front().name
-                                     : metrics.with_labels.front(),
-         options.data.path);
-  }
-  ScoreCard labelled(output, metrics.with_labels, metrics.custom_with_labels);
+  const auto doubt =
+      evaluation::doubt_raw_pixels(model, model_path, options.data.path, *reader.source(), context);
+  if (doubt) context.warn(*doubt);
+  ScoreCard labelled(output, metrics.with_labels, metrics.custom_with_labels, reader.truths());
   EvaluateResult result{.batch = reader.batch(), .outputs = {}};
   const auto start = std::chrono::steady_clock::now();
   while (const std::optional<Feed> feed = reader.next()) {

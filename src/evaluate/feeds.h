@@ -28,6 +28,9 @@ class FeedReader {
   std::optional<Feed> next();
   std::int64_t batch() const noexcept { return batch_; }
   bool has_labels() const { return source_ && source_->has_labels(); }
+  std::shared_ptr<const Truths> truths() const { return source_ ? source_->truths() : nullptr; }
+  /// Null where inputs are drawn at random.
+  SampleSource* source() const { return source_.get(); }
 
  private:
   std::optional<Feed> next_from_data();

@@ -42,10 +42,12 @@ double ratio_db(double signal, double noise) {
 
 }  // namespace
 
-SampleMetric::SampleMetric(const std::string& metric, std::vector<std::string> outputs)
+SampleMetric::SampleMetric(const std::string& metric, std::vector<std::string> outputs,
+                           std::shared_ptr<const Truths> truths)
     : info_(find_metric(metric)), outputs_(std::move(outputs)) {
+  if (truths != nullptr && info_.truth == truths->kind()) truths_ = std::move(truths);
   if (outputs_.empty()) fail(ErrorKind::BadModel, "the model has no float output to score");
-  if (info_.needs_labels) outputs_.resize(1);
+  if (info_.needs_labels || truths_) outputs_.resize(1);
   if (metrics::find_entry(metric).whole) {
     fail(
         ErrorKind::Usage,
@@ -62,8 +64,9 @@ SampleScore SampleMetric::score(const EvalBatch& batch, std::int64_t index, cons
     const Tensor got = row_of(actual.at(output), index, batch.rows);
     const Tensor want = row_of(expected.at(output), index, batch.rows);
     add_noise(got, want, result);
-    const std::unique_ptr<Metric> metric = make_metric(info_.name);
-    if (info_.needs_labels) {
+    const std::unique_ptr<Metric> metric =
+        truths_ ? make_metric(info_.name, truths_) : make_metric(info_.name);
+    if (info_.needs_labels || truths_) {
       const std::int64_t label = batch.labels[static_cast<std::size_t>(index)];
       if (label < 0) fail(ErrorKind::BadData, "a sample of the evaluation data has no label");
       metric->add(got, Tensor::of<std::int64_t>({1}, {label}));

@@ -24,8 +24,10 @@ double sqnr_of(const std::vector<SampleScore>& scores);
 class SampleMetric {
  public:
   /// Throws Error(Usage) for an unknown metric. `outputs` are the model's float outputs: a metric
-  /// with labels looks at the first, one against the float model at all.
-  SampleMetric(const std::string& metric, std::vector<std::string> outputs);
+  /// with labels looks at the first, one against the float model at all. One that can be held
+  /// against `truths` is.
+  SampleMetric(const std::string& metric, std::vector<std::string> outputs,
+               std::shared_ptr<const Truths> truths = nullptr);
 
   std::string name() const { return std::string(info_.name); }
   const MetricInfo& info() const noexcept { return info_; }
@@ -44,6 +46,7 @@ class SampleMetric {
 
   MetricInfo info_;
   std::vector<std::string> outputs_;
+  std::shared_ptr<const Truths> truths_;  ///< null: it is not held against any
 };
 
 }  // namespace quench::evaluation

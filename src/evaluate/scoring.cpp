@@ -13,9 +13,11 @@
 namespace quench {
 
 ScoreCard::ScoreCard(std::string output, const std::vector<std::string>& metrics,
-                     const CustomMetrics& custom)
+                     const CustomMetrics& custom, std::shared_ptr<const Truths> truths)
     : output_(std::move(output)) {
-  for (const std::string& name : metrics) metrics_[name] = make_metric(name);
+  for (const std::string& name : metrics) {
+    metrics_[name] = truths ? make_metric(name, truths) : make_metric(name);
+  }
   for (const CustomMetric& metric : custom) metrics_[metric.name] = make_metric(metric);
 }
 
@@ -44,10 +46,13 @@ OutputScores ScoreCard::scores() const {
   return result;
 }
 
-MetricChoice sort_metrics(const std::vector<std::string>& names, const CustomMetrics& custom) {
+MetricChoice sort_metrics(const std::vector<std::string>& names, const CustomMetrics& custom,
+                          const Truths* truths) {
   MetricChoice choice;
   for (const std::string& name : names) {
-    (find_metric(name).needs_labels ? choice.with_labels : choice.with_reference).push_back(name);
+    const MetricInfo& info = find_metric(name);
+    const bool labelled = info.needs_labels || (truths != nullptr && info.truth == truths->kind());
+    (labelled ? choice.with_labels : choice.with_reference).push_back(name);
   }
   for (const CustomMetric& metric : custom) {
     (metric.needs_labels ? choice.custom_with_labels : choice.custom_with_reference)

@@ -15,8 +15,9 @@ namespace quench {
 /// The metrics of one output.
 class ScoreCard {
  public:
+  /// Against `truths`, where there are any: what is added are then labels.
   ScoreCard(std::string output, const std::vector<std::string>& metrics,
-            const CustomMetrics& custom = {});
+            const CustomMetrics& custom = {}, std::shared_ptr<const Truths> truths = nullptr);
   /// The metrics that fit the output, told by the first of the reference's results.
   static ScoreCard fitting(std::string output);
   /// Throws Error(BadData) that names the output when the shapes differ.
@@ -39,8 +40,10 @@ struct MetricChoice {
 
   bool any_with_labels() const { return !with_labels.empty() || !custom_with_labels.empty(); }
 };
-/// Throws Error(Usage) with the nearest name when one of `names` is not in the list.
-MetricChoice sort_metrics(const std::vector<std::string>& names, const CustomMetrics& custom = {});
+/// Throws Error(Usage) with the nearest name when one of `names` is not in the list. A metric that
+/// can be held against `truths` is.
+MetricChoice sort_metrics(const std::vector<std::string>& names, const CustomMetrics& custom = {},
+                          const Truths* truths = nullptr);
 
 /// An output of the model under test and the one of the reference it is held against.
 struct OutputPair {

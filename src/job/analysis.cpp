@@ -58,7 +58,7 @@ void open_evaluation(Evaluation& evaluation, const Model& model, const AnalyzeOp
   auto source = open_data(eval, inputs, context);
   std::string metric = options.metric;
   if (metric.empty()) metric = source->has_labels() ? "top1" : "sqnr";
-  evaluation.metric.emplace(metric, float_output_names(model.graph));
+  evaluation.metric.emplace(metric, float_output_names(model.graph), source->truths());
   if (evaluation.metric->info().needs_labels && !source->has_labels()) {
     fail(ErrorKind::BadData, "the metric '{}' needs labels, and {} has none: give --eval-labels",
          metric, eval.path);

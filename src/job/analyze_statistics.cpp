@@ -178,16 +178,15 @@ void add_activations(job::Analysis& analysis, std::vector<TensorRow>& rows) {
   }
 }
 
-/// Each tensor once: an activation may have a row for each layer that reads it.
+/// Each tensor once, in the order of the network: an activation may have a row for each layer that
+/// reads it.
 std::vector<report::Plotted> plotted(const std::vector<TensorRow>& rows, bool weights,
                                      bool quantized) {
-  std::map<std::string, const Statistic*> tensors;
-  for (const TensorRow& row : rows) {
-    if (row.is_weight == weights) tensors[row.name] = quantized ? &row.quantized : &row.real;
-  }
+  std::set<std::string> seen;
   std::vector<report::Plotted> result;
-  for (const auto& [name, statistic] : tensors) {
-    result.push_back({.name = name, .statistic = statistic});
+  for (const TensorRow& row : rows) {
+    if (row.is_weight != weights || !seen.insert(row.name).second) continue;
+    result.push_back({.name = row.name, .statistic = quantized ? &row.quantized : &row.real});
   }
   return result;
 }

@@ -130,6 +130,7 @@ void calibrate_model(const std::string& model_path, const std::string& statistic
   if (!job.samples.any()) {
     fail(ErrorKind::Usage, "calibration needs samples: give --data");
   }
+  if (const auto doubt = job::doubt_samples(job)) context.warn(*doubt);
   SampleSource& source = job.samples.source();
   const Snapshot snapshot(statistics_path + ".partial", identity_of(job), source);
   StatisticMap seen;

@@ -10,6 +10,7 @@
 #include "analyze/simulator.h"
 #include "base/format.h"
 #include "calibrate/tally.h"
+#include "evaluate/raw_pixels.h"
 #include "job/job.h"
 
 namespace quench::job {
@@ -115,6 +116,14 @@ void start_validation(Job& job) {
   job.validation = evaluation::Evaluator(
       job.model, {job.samples.read(job.samples.validation(), kValidationRun), job.context},
       job.context);
+}
+
+std::optional<std::string> doubt_samples(Job& job) {
+  if (!job.samples.any()) return std::nullopt;
+  auto doubt = evaluation::doubt_raw_pixels(job.model, job.model_path, job.options.data.path,
+                                            job.samples.source(), job.context);
+  job.doubted = doubt.has_value();
+  return doubt;
 }
 
 void collect(Job& job) {

@@ -20,8 +20,9 @@ struct Job : tune::State {
   std::string origin;    ///< fingerprint of the model as it was read
   /// Statistics are collected of whatever the plan of some of the layers would observe.
   bool observes_any_choice = false;
-  Model quantized;  ///< lowered, with the channels and operators of the float model
-  Model written;    ///< as the file holds it
+  bool doubted = false;  ///< samples are raw pixels, which the first layer was not trained on
+  Model quantized;       ///< lowered, with the channels and operators of the float model
+  Model written;         ///< as the file holds it
   std::optional<TargetTrials> target;  ///< of the search that led to this job
 
   /// Whether activations are quantised with calibration data.
@@ -39,6 +40,8 @@ void expect_out_fits(const Job& job);
 void plan(Job& job);
 /// Loads the engine and runs the float model on the validation set.
 void start_validation(Job& job);
+/// A sentence where samples are raw pixels and the model expects otherwise.
+std::optional<std::string> doubt_samples(Job& job);
 /// The statistics of activations: from files, or by a pass over the calibration set.
 void collect(Job& job);
 /// Scales and zero points, and what the target's kernels need of them.

@@ -28,7 +28,8 @@ void advise_on_data(Job& job) {
   warn_of_shared_scales(job.model, job.plan, report);
   if (!job.samples.any()) return;
   warn_of_few_samples(job.samples.calibration().count, report);
-  warn_of_unlike_data(job.original, job.samples, job.context, report);
+  // Raw pixels explain unlike data: one of the two sentences is enough.
+  if (!job.doubted) warn_of_unlike_data(job.original, job.samples, job.context, report);
   for (const TensorMap& inputs : job.validation.inputs(kAll)) {
     const std::size_t before = report.warnings.size();
     warn_of_unseen_inputs(inputs, job.statistics, report);
@@ -46,6 +47,7 @@ void solve(Job& job) {
 
 void calibrate_and_tune(Job& job) {
   start_validation(job);
+  if (const auto doubt = doubt_samples(job)) job.report.warnings.push_back(*doubt);
   tune::apply(tune::Stage::Model, job);
   collect(job);
   if (job.is_full()) advise_on_data(job);

@@ -8,13 +8,12 @@ namespace {
 
 class BoxF1 final : public Metric {
  public:
+  explicit BoxF1(std::shared_ptr<const Truths> truths = nullptr) : truths_(std::move(truths)) {}
   void add(const Tensor& actual, const Tensor& expected) override {
-    const auto found = boxes_of(actual, expected);
-    const auto wanted = boxes_of(expected, expected);
-    for (std::size_t i = 0; i < std::min(found.size(), wanted.size()); ++i) {
-      for (const std::int64_t each : match(found[i], wanted[i], kSameThing)) right_ += each >= 0;
-      found_ += static_cast<std::int64_t>(found[i].size());
-      wanted_ += static_cast<std::int64_t>(wanted[i].size());
+    for (const auto& [found, wanted] : pair_boxes(actual, expected, truths_.get())) {
+      for (const std::int64_t each : match(found, wanted, kSameThing)) right_ += each >= 0;
+      found_ += static_cast<std::int64_t>(found.size());
+      wanted_ += static_cast<std::int64_t>(wanted.size());
       ++images_;
     }
   }
@@ -25,6 +24,7 @@ class BoxF1 final : public Metric {
   }
 
  private:
+  std::shared_ptr<const Truths> truths_;
   std::int64_t right_ = 0;
   std::int64_t found_ = 0;
   std::int64_t wanted_ = 0;
@@ -35,11 +35,12 @@ class BoxF1 final : public Metric {
 
 MetricEntry box_f1() {
   return {.info = {"box_f1",
-                   "detection: F1 in percent against the reference's boxes, by an overlap of half "
-                   "and scores from 0.25",
-                   false, true},
+                   "detection: F1 in percent against the labels' or the reference's boxes, by an "
+                   "overlap of half and scores from 0.25",
+                   false, true, Gather::Mean, TruthKind::Boxes},
           .make = []() -> std::unique_ptr<Metric> { return std::make_unique<BoxF1>(); },
-          .fits = holds_boxes};
+          .fits = holds_boxes,
+          .against = against_truths<BoxF1>};
 }
 
 }  // namespace quench::metrics

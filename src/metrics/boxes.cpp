@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "metrics/metric.h"
 
 namespace quench::metrics {
 namespace {
@@ -15,6 +16,7 @@ enum class Form { None, CornersFirst, ClassFirst, Centres, CentresTransposed };
 constexpr std::int64_t kRow = 6;            ///< numbers of a box in rows
 constexpr std::int64_t kFewestPlaces = 64;  ///< of a head without suppression
 constexpr std::size_t kMostLooked = 256;    ///< rows that tell the form
+constexpr std::size_t kMostBoxes = 1000;    ///< of a head, before suppression
 constexpr double kSuppressed = 0.45;        ///< overlap from which a head says one thing twice
 
 bool is_share(double x) { return x >= 0 && x <= 1; }
@@ -70,7 +72,7 @@ Form form_of(const Tensor& output) {
   return is_head(values, shape[2], shape[1], true) ? Form::CentresTransposed : Form::None;
 }
 
-std::vector<Box> rows_to_boxes(const float* values, std::size_t rows, Form form) {
+std::vector<Box> rows_to_boxes(const float* values, std::size_t rows, Form form, double least) {
   std::vector<Box> boxes;
   for (std::size_t i = 0; i < rows; ++i) {
     const float* row = values + i * kRow;
@@ -82,14 +84,14 @@ std::vector<Box> rows_to_boxes(const float* values, std::size_t rows, Form form)
             corners[3],
             first ? row[1] : row[4],
             static_cast<std::int64_t>(first ? row[0] : row[5])};
-    if (box.score >= kLeastScore && box.label >= 0) boxes.push_back(box);
+    if (box.score >= least && box.label >= 0) boxes.push_back(box);
   }
   return boxes;
 }
 
 /// The boxes of a head, of those that say one thing the surest.
 std::vector<Box> head_to_boxes(const float* values, std::int64_t channels, std::int64_t places,
-                               bool transposed) {
+                               bool transposed, double least) {
   const auto at = [&](std::int64_t channel, std::int64_t place) {
     return static_cast<double>(
         values[transposed ? place * channels + channel : channel * places + place]);
@@ -101,12 +103,13 @@ std::vector<Box> head_to_boxes(const float* values, std::int64_t channels, std::
       if (at(4 + c, place) > at(4 + label, place)) label = c;
     }
     const double score = at(4 + label, place);
-    if (!(score >= kLeastScore)) continue;
+    if (!(score >= least)) continue;
     const double x = at(0, place), y = at(1, place);
     const double w = at(2, place) / 2, h = at(3, place) / 2;
     all.push_back({x - w, y - h, x + w, y + h, score, label});
   }
   std::ranges::stable_sort(all, std::greater<>(), &Box::score);
+  if (all.size() > kMostBoxes) all.resize(kMostBoxes);
   std::vector<Box> kept;
   for (const Box& box : all) {
     const bool again = std::ranges::any_of(kept, [&](const Box& other) {
@@ -117,7 +120,53 @@ std::vector<Box> head_to_boxes(const float* values, std::int64_t channels, std::
   return kept;
 }
 
+std::vector<Box> boxes_in(const Truth& truth) {
+  std::vector<Box> boxes;
+  const auto values = truth.values.data<double>();
+  for (std::size_t i = 0; i + 5 <= values.size(); i += 5) {
+    boxes.push_back({values[i], values[i + 1], values[i + 2], values[i + 3], 1,
+                     static_cast<std::int64_t>(values[i + 4])});
+  }
+  return boxes;
+}
+
+/// Shares of an image become pixels, where it is known how many it has.
+void to_pixels(std::vector<Box>& boxes, ImageSize size) {
+  constexpr double kMostShare = 2;  // boxes may reach over the edge
+  const bool shares = std::ranges::all_of(boxes, [](const Box& box) {
+    return std::max({std::abs(box.x1), std::abs(box.y1), std::abs(box.x2), std::abs(box.y2)}) <=
+           kMostShare;
+  });
+  if (!shares || size.width == 0) return;
+  for (Box& box : boxes) {
+    box.x1 *= size.width;
+    box.x2 *= size.width;
+    box.y1 *= size.height;
+    box.y2 *= size.height;
+  }
+}
+
 }  // namespace
+
+std::vector<BoxPair> pair_boxes(const Tensor& actual, const Tensor& expected, const Truths* truths,
+                                double least_score) {
+  std::vector<BoxPair> pairs;
+  if (truths == nullptr) {
+    auto found = boxes_of(actual, expected, least_score);
+    auto wanted = boxes_of(expected, expected, least_score);
+    for (std::size_t i = 0; i < std::min(found.size(), wanted.size()); ++i) {
+      pairs.push_back({std::move(found[i]), std::move(wanted[i])});
+    }
+    return pairs;
+  }
+  auto found = boxes_of(actual, actual, least_score);
+  const auto all = truths_of(*truths, expected, actual, static_cast<std::int64_t>(found.size()));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    to_pixels(found[i], all[i].size);
+    pairs.push_back({std::move(found[i]), boxes_in(all[i])});
+  }
+  return pairs;
+}
 
 double overlap(const Box& a, const Box& b) {
   const double width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
@@ -130,7 +179,8 @@ double overlap(const Box& a, const Box& b) {
 
 bool holds_boxes(const Tensor& output) { return form_of(output) != Form::None; }
 
-std::vector<std::vector<Box>> boxes_of(const Tensor& output, const Tensor& like) {
+std::vector<std::vector<Box>> boxes_of(const Tensor& output, const Tensor& like,
+                                       double least_score) {
   const Shape& shape = output.shape();
   const bool rows = !shape.empty() && shape.back() == kRow && shape.size() <= 3;
   Form form = form_of(like);
@@ -149,12 +199,12 @@ std::vector<std::vector<Box>> boxes_of(const Tensor& output, const Tensor& like)
   for (std::size_t i = 0; i < images; ++i) {
     const float* image = values.data() + i * size;
     if (rows) {
-      all.push_back(rows_to_boxes(image, size / kRow, form));
+      all.push_back(rows_to_boxes(image, size / kRow, form, least_score));
       std::ranges::stable_sort(all.back(), std::greater<>(), &Box::score);
     } else {
       const bool transposed = form == Form::CentresTransposed;
-      all.push_back(
-          head_to_boxes(image, shape[transposed ? 2 : 1], shape[transposed ? 1 : 2], transposed));
+      all.push_back(head_to_boxes(image, shape[transposed ? 2 : 1], shape[transposed ? 1 : 2],
+                                  transposed, least_score));
     }
   }
   return all;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "quench/tensor.h"
+#include "quench/truth.h"
 
 namespace quench::metrics {
 
@@ -28,7 +29,18 @@ inline constexpr double kSameThing = 0.5;
 bool holds_boxes(const Tensor& output);
 /// The boxes of every image, the surest first; `like` is the output of the reference, which says
 /// the form. Throws Error(BadData) where it is none of those.
-std::vector<std::vector<Box>> boxes_of(const Tensor& output, const Tensor& like);
+std::vector<std::vector<Box>> boxes_of(const Tensor& output, const Tensor& like,
+                                       double least_score = kLeastScore);
+
+/// What was found in an image, and what should have been.
+struct BoxPair {
+  std::vector<Box> found;
+  std::vector<Box> wanted;
+};
+/// Against the reference's output or, where there are truths, against those of the labels
+/// `expected`. Outputs between 0 and 1 are taken as shares of the image.
+std::vector<BoxPair> pair_boxes(const Tensor& actual, const Tensor& expected, const Truths* truths,
+                                double least_score = kLeastScore);
 
 /// For each box of `found`, surest first, the box of `wanted` that it stands for, or -1; each is
 /// taken once.

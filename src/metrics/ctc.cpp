@@ -46,16 +46,45 @@ std::vector<std::size_t> read_off(std::span<const T> scores, std::size_t classes
 
 class Ctc final : public ShareOfSame {
  public:
+  explicit Ctc(std::shared_ptr<const Truths> truths = nullptr) : truths_(std::move(truths)) {}
   void add(const Tensor& actual, const Tensor& expected) override {
-    const Shape& shape = expected.shape();
+    const Shape& shape = actual.shape();
     if (shape.size() != 3 || shape[2] < 2) {
       fail(ErrorKind::BadData, "ctc takes scores of steps, [N,steps,classes]; the output is {}",
            to_string(shape));
     }
     const auto classes = static_cast<std::size_t>(shape[2]);
+    if (truths_) {
+      add_labelled(actual, expected, classes);
+      return;
+    }
     for_each_row(actual, expected,
                  [&](auto a, auto e) { count(read_off(a, classes) == read_off(e, classes)); });
   }
+
+ private:
+  /// Beside the characters there are the blank and, in some dictionaries, the space.
+  void add_labelled(const Tensor& actual, const Tensor& labels, std::size_t classes) {
+    const std::int64_t known = truths_->characters();
+    const auto wanted = static_cast<std::int64_t>(classes);
+    if (wanted != known + 1 && wanted != known + 2) {
+      fail(ErrorKind::BadData,
+           "the output has {} classes, and the file of characters {} lines: it must have {} (the "
+           "blank is class 0), or {} where the last class is the space",
+           classes, known, wanted - 1, wanted - 2);
+    }
+    const std::vector<Truth> texts = truths_of(*truths_, labels, actual, num_rows(actual));
+    std::size_t row = 0;
+    for_each_row(actual, actual, [&](auto scores, auto /*same*/) {
+      const auto text = texts[row++].values.template data<std::int64_t>();
+      const std::vector<std::size_t> got = read_off(scores, classes);
+      count(std::ranges::equal(got, text, [](std::size_t a, std::int64_t b) {
+        return static_cast<std::int64_t>(a) == b;
+      }));
+    });
+  }
+
+  std::shared_ptr<const Truths> truths_;
 };
 
 }  // namespace
@@ -63,10 +92,12 @@ class Ctc final : public ShareOfSame {
 MetricEntry ctc() {
   return {
       .info = {"ctc",
-               "text recognition: percent of texts, read off greedily, that are the reference's",
-               false, true, Gather::Share},
+               "text recognition: percent of texts, read off greedily, that are the labels' or the "
+               "reference's",
+               false, true, Gather::Share, TruthKind::Text},
       .make = []() -> std::unique_ptr<Metric> { return std::make_unique<Ctc>(); },
-      .fits = fits};
+      .fits = fits,
+      .against = against_truths<Ctc>};
 }
 
 }  // namespace quench::metrics

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mean average precision of a detector, the reference's boxes being the truth.
+// Mean average precision of a detector, against labels or the reference's boxes.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -11,6 +11,10 @@ namespace quench::metrics {
 namespace {
 
 constexpr std::size_t kOverlaps = 10;  ///< 0.5, 0.55 to 0.95, as COCO has it
+
+constexpr double kLeastOfLabelled =
+    0.001;                               ///< against labels the surest boxes count, however unsure
+constexpr std::size_t kMostFound = 100;  ///< in an image, as COCO has it
 
 struct Found {
   double score = 0;
@@ -46,11 +50,13 @@ double average_precision(std::vector<Found> found, std::int64_t wanted, std::siz
 
 class MeanAveragePrecision final : public Metric {
  public:
+  explicit MeanAveragePrecision(std::shared_ptr<const Truths> truths = nullptr)
+      : truths_(std::move(truths)) {}
   void add(const Tensor& actual, const Tensor& expected) override {
-    const auto found = boxes_of(actual, expected);
-    const auto wanted = boxes_of(expected, expected);
-    for (std::size_t i = 0; i < std::min(found.size(), wanted.size()); ++i) {
-      add_image(found[i], wanted[i]);
+    const double least = truths_ ? kLeastOfLabelled : kLeastScore;
+    for (auto [found, wanted] : pair_boxes(actual, expected, truths_.get(), least)) {
+      if (found.size() > kMostFound) found.resize(kMostFound);
+      add_image(found, wanted);
       ++images_;
     }
   }
@@ -80,6 +86,7 @@ class MeanAveragePrecision final : public Metric {
     for (const Box& box : wanted) ++classes_[box.label].wanted;
   }
 
+  std::shared_ptr<const Truths> truths_;
   std::map<std::int64_t, Class> classes_;
   std::int64_t images_ = 0;
 };
@@ -89,11 +96,12 @@ class MeanAveragePrecision final : public Metric {
 MetricEntry map() {
   return {
       .info = {"map",
-               "detection: mean average precision in percent over overlaps of 0.5 to 0.95, the "
-               "reference's boxes being the truth",
-               false, true},
+               "detection: mean average precision in percent over overlaps of 0.5 to 0.95, against "
+               "the labels' or the reference's boxes",
+               false, true, Gather::Mean, TruthKind::Boxes},
       .make = []() -> std::unique_ptr<Metric> { return std::make_unique<MeanAveragePrecision>(); },
       .fits = holds_boxes,
+      .against = against_truths<MeanAveragePrecision>,
       .whole = true};
 }
 

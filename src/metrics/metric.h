@@ -23,6 +23,8 @@ struct MetricEntry {
   /// Whether it is worth showing for an output that looks like this, without being asked for; null:
   /// never.
   bool (*fits)(const Tensor& output) = nullptr;
+  /// The same against labels of the kind that `info.truth` names; null: it cannot.
+  std::unique_ptr<Metric> (*against)(std::shared_ptr<const Truths> truths) = nullptr;
   bool whole = false;  ///< of all samples together: the mean over single ones is something else
 };
 
@@ -34,6 +36,13 @@ struct MetricEntry {
 const MetricEntry& find_entry(std::string_view name);
 /// The metrics against a reference that fit an output, told by its shape and what is in it.
 std::vector<std::string> fitting_metrics(const Tensor& output);
+/// The metrics that can be held against such labels.
+std::vector<std::string> metrics_for(TruthKind kind);
+
+/// The truths of the samples whose labels these are; throws Error(BadData) where their number is
+/// not that of the images in an output of this shape.
+std::vector<Truth> truths_of(const Truths& truths, const Tensor& labels, const Tensor& actual,
+                             std::int64_t images);
 
 /// The value of a metric that has seen nothing.
 inline constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
@@ -90,6 +99,12 @@ class TopK final : public Metric {
   std::int64_t right_ = 0;
   std::int64_t samples_ = 0;
 };
+
+/// A metric's `against`: its class takes what it is held against.
+template <typename M>
+std::unique_ptr<Metric> against_truths(std::shared_ptr<const Truths> truths) {
+  return std::make_unique<M>(std::move(truths));
+}
 
 /// The percent of samples that come out as the reference's.
 class ShareOfSame : public Metric {

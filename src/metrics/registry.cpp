@@ -49,6 +49,28 @@ std::vector<std::string> fitting_metrics(const Tensor& output) {
   return names;
 }
 
+std::vector<std::string> metrics_for(TruthKind kind) {
+  std::vector<std::string> names;
+  for (const MetricEntry& entry : entries()) {
+    if (entry.info.truth == kind) names.emplace_back(entry.info.name);
+  }
+  return names;
+}
+
+std::vector<Truth> truths_of(const Truths& truths, const Tensor& labels, const Tensor& actual,
+                             std::int64_t images) {
+  const Tensor places = convert(labels, DType::Int64);
+  if (places.size() != images) {
+    fail(ErrorKind::BadData,
+         "an output of shape {} holds {} images, and there are labels for {}; run one at a time "
+         "(--batch 1)",
+         to_string(actual.shape()), images, places.size());
+  }
+  std::vector<Truth> all;
+  for (const std::int64_t place : places.data<std::int64_t>()) all.push_back(truths.read(place));
+  return all;
+}
+
 std::int64_t num_rows(const Tensor& tensor) {
   return tensor.rank() == 0 ? 1 : tensor.shape().front();
 }
@@ -67,6 +89,14 @@ std::span<const MetricInfo> all_metrics() noexcept {
 const MetricInfo& find_metric(std::string_view name) { return metrics::find_entry(name).info; }
 std::unique_ptr<Metric> make_metric(std::string_view name) {
   return metrics::find_entry(name).make();
+}
+std::unique_ptr<Metric> make_metric(std::string_view name, std::shared_ptr<const Truths> truths) {
+  const metrics::MetricEntry& entry = metrics::find_entry(name);
+  if (entry.against == nullptr || entry.info.truth != truths->kind()) {
+    fail(ErrorKind::Usage, "the metric '{}' cannot be held against {}, which {} holds", name,
+         to_string(truths->kind()), truths->path());
+  }
+  return entry.against(std::move(truths));
 }
 
 }  // namespace quench

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "passes/part_of.h"
 
 namespace quench {
 namespace {
@@ -54,32 +55,9 @@ std::vector<Norm> first_norms(const Graph& graph) {
 
 /// The part of the model that computes the norms' inputs.
 Model first_layers(const Model& model, const std::vector<Norm>& norms) {
-  Model part = model;
-  Graph& graph = part.graph;
-  std::vector<bool> wanted(graph.values().size(), false);
-  graph.outputs.clear();
-  for (const Norm& norm : norms) {
-    const ValueId id = graph.find(norm.input);
-    wanted[static_cast<std::size_t>(id)] = true;
-    if (std::ranges::find(graph.outputs, id) == graph.outputs.end()) graph.outputs.push_back(id);
-  }
-  std::vector<bool> dead(graph.nodes.size(), true);
-  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
-    const Node& node = graph.nodes[i];
-    dead[i] = std::ranges::none_of(node.outputs, [&](ValueId id) {
-      return id != kNoValue && wanted[static_cast<std::size_t>(id)];
-    });
-    if (dead[i]) continue;
-    for (const ValueId id : node.inputs) {
-      if (id != kNoValue) wanted[static_cast<std::size_t>(id)] = true;
-    }
-    for (const std::string& name : captured_names(node)) {
-      const ValueId id = graph.find(name);
-      if (id != kNoValue) wanted[static_cast<std::size_t>(id)] = true;
-    }
-  }
-  compact(graph, dead);
-  return part;
+  std::vector<std::string> inputs;
+  for (const Norm& norm : norms) inputs.push_back(norm.input);
+  return passes::part_of(model, inputs);
 }
 
 /// Values are [samples, channels, ...].

@@ -3,78 +3,48 @@
 #include "report/debug_info.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/parallel.h"
 #include "evaluate/eval_data.h"
 #include "evaluate/random_inputs.h"
+#include "report/tensor_summary.h"
 #include "tune/weight_items.h"
 
 namespace quench {
 namespace {
 
 using Fields = std::vector<std::string>;
+using report::TensorDistance;
+using report::TensorSummary;
 
 std::string number(double value) { return format("{:.6g}", value); }
 
-/// min, quartiles, max, mean, variance and share of zeros.
-Fields summary_of(const std::vector<float>& values) {
-  std::vector<float> sorted = values;
-  std::ranges::sort(sorted);
-  const auto n = static_cast<double>(values.size());
-  double sum = 0;
-  double zeros = 0;
-  for (const float value : values) {
-    sum += static_cast<double>(value);
-    zeros += value == 0 ? 1 : 0;
-  }
-  double squares = 0;
-  for (const float value : values) {
-    squares += (static_cast<double>(value) - sum / n) * (static_cast<double>(value) - sum / n);
-  }
-  const auto at = [&](double share) {
-    const auto index = static_cast<std::size_t>(share * n);
-    return number(static_cast<double>(sorted[std::min(index, sorted.size() - 1)]));
-  };
-  return {number(static_cast<double>(sorted.front())),
-          at(0.25),
-          at(0.5),
-          at(0.75),
-          number(static_cast<double>(sorted.back())),
-          number(sum / n),
-          number(squares / n),
-          number(zeros / n)};
+Fields to_fields(const TensorSummary& summary) {
+  return {number(summary.min),      number(summary.q1),   number(summary.median),
+          number(summary.q3),       number(summary.max),  number(summary.mean),
+          number(summary.variance), number(summary.zeros)};
 }
 
-double cosine_of(const std::vector<float>& a, const std::vector<float>& b) {
-  constexpr double kNothing = 2.2e-16;
-  double dot = 0;
-  double aa = 0;
-  double bb = 0;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    const auto x = static_cast<double>(a[i]);
-    const auto y = static_cast<double>(b[i]);
-    dot += x * y;
-    aa += x * x;
-    bb += y * y;
+/// A tensor as floats: where it lies, if it holds them.
+class Floats {
+ public:
+  explicit Floats(const Tensor& tensor) : tensor_(tensor) {
+    if (tensor_.dtype() != DType::Float32) made_ = to_float(tensor_);
   }
-  if (aa < kNothing && bb < kNothing) return 1;
-  const double cosine = aa * bb < kNothing ? 0 : dot / std::sqrt(aa * bb);
-  return std::isfinite(cosine) ? cosine : 0;
-}
+  explicit Floats(std::vector<float> values) : made_(std::move(values)) {}
+  std::span<const float> values() const {
+    return tensor_.defined() && tensor_.dtype() == DType::Float32 ? tensor_.data<float>()
+                                                                  : std::span<const float>(made_);
+  }
 
-/// The share of float values outside the range of the dequantised ones.
-double clip_share(const std::vector<float>& real, const std::vector<float>& quantized) {
-  const auto [low, high] = std::ranges::minmax(quantized);
-  const float from = low;
-  const float to = high;
-  const auto outside =
-      std::ranges::count_if(real, [&](float value) { return value < from || value > to; });
-  return static_cast<double>(outside) / static_cast<double>(real.size());
-}
+ private:
+  Tensor tensor_;
+  std::vector<float> made_;
+};
 
 /// A model whose every needed value can be asked for.
 class Values {
@@ -98,19 +68,21 @@ class Values {
     values_ = session_->run(inputs, wanted);
     values_.insert(inputs.begin(), inputs.end());
   }
-  std::vector<float> get(const std::string& name) const {
+  Floats get(const std::string& name) const {
     const Tensor* constant = model_.graph.constant(model_.graph.find(name));
-    return to_float(constant != nullptr ? *constant : values_.at(name));
+    return Floats(constant != nullptr ? *constant : values_.at(name));
   }
   /// What the quantised model computes with.
-  std::vector<float> get(const TensorPair& pair) const {
-    if (pair.weight.defined()) return to_float(pair.weight);
+  Floats get(const TensorPair& pair) const {
+    if (pair.weight.defined()) return Floats(pair.weight);
     if (pair.parts.empty()) return get(pair.quantized_name);
-    std::vector<float> numbers = get(pair.parts.at(0));
-    const float scale = get(pair.parts.at(1)).at(0);
-    const float zero = get(pair.parts.at(2)).at(0);
+    const auto part = [&](std::size_t index) { return get(pair.parts.at(index)); };
+    const Floats integers = part(0);
+    std::vector<float> numbers(integers.values().begin(), integers.values().end());
+    const float scale = part(1).values()[0];
+    const float zero = part(2).values()[0];
     for (float& each : numbers) each = (each - zero) * scale;
-    return numbers;
+    return Floats(std::move(numbers));
   }
   std::map<std::string, Shape> shapes() const {
     std::map<std::string, Shape> result;
@@ -143,41 +115,104 @@ const Fields kRoundHead = {"",
                            "Clip",
                            "CosineSimilarity"};
 
-std::string round_text(const std::vector<TensorPair>& pairs, const Values& real,
-                       const Values& quantized) {
-  std::string text = debug_line(kRoundHead);
-  std::size_t index = 0;
-  const auto add = [&](const TensorPair& pair, const char* kind, const std::vector<float>& values,
-                       double clip, double cosine) {
-    Fields fields = {format("{}", index++),
+/// The figures of a pair of tensors.
+struct PairNumbers {
+  TensorSummary before;
+  TensorSummary after;
+  TensorDistance distance;
+  bool comparable = false;
+};
+
+/// The figures of all pairs, round by round. What one node makes and another reads is looked at
+/// once, and weights only in the first round.
+class Comparison {
+ public:
+  Comparison(const std::vector<TensorPair>& pairs, const Values& real, const Values& quantized,
+             int threads)
+      : pairs_(pairs), real_(real), quantized_(quantized), threads_(threads) {
+    std::map<std::string, std::size_t> known;
+    for (const TensorPair& pair : pairs) {
+      const std::string parts = pair.parts.empty() ? pair.quantized_name : pair.parts[0];
+      const std::string key = pair.weight.defined() ? format("{} {}", pair.node, pair.float_name)
+                                                    : format("{} {}", pair.float_name, parts);
+      const auto [found, fresh] = known.emplace(key, first_.size());
+      if (fresh) first_.push_back(&pair);
+      place_.push_back(found->second);
+    }
+    numbers_.resize(first_.size());
+  }
+
+  void look(bool first_round) {
+    parallel_for(static_cast<std::int64_t>(first_.size()), threads_,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     const TensorPair& pair = *first_[static_cast<std::size_t>(i)];
+                     if (!first_round && pair.is_weight) continue;
+                     numbers_[static_cast<std::size_t>(i)] = numbers_of(pair);
+                   }
+                 });
+  }
+
+  std::string text() const {
+    std::string text = debug_line(kRoundHead);
+    std::size_t index = 0;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      const PairNumbers& numbers = numbers_[place_[i]];
+      if (!numbers.comparable) continue;
+      text += line(index++, pairs_[i], "Origin", numbers.before, {});
+      text += line(index++, pairs_[i], "Dequant", numbers.after, numbers.distance);
+    }
+    return text;
+  }
+
+ private:
+  PairNumbers numbers_of(const TensorPair& pair) const {
+    const Floats after = quantized_.get(pair);
+    const Floats before = real_.get(pair.float_name);
+    PairNumbers numbers;
+    if (after.values().empty() || before.values().size() != after.values().size()) return numbers;
+    numbers.comparable = true;
+    numbers.before = report::summary_of(before.values());
+    numbers.after = report::summary_of(after.values());
+    numbers.distance = report::distance_of(before.values(), after.values(), numbers.after);
+    return numbers;
+  }
+
+  static std::string line(std::size_t index, const TensorPair& pair, const char* kind,
+                          const TensorSummary& summary, const TensorDistance& distance) {
+    Fields fields = {format("{}", index),
                      pair.node,
                      pair.op_type,
                      pair.tensor,
                      pair.is_input ? "Input" : "Output",
                      kind,
                      pair.is_weight ? "Weight" : "Activation"};
-    const Fields numbers = summary_of(values);
+    const Fields numbers = to_fields(summary);
     fields.insert(fields.end(), numbers.begin(), numbers.end());
-    fields.push_back(number(clip));
-    fields.push_back(number(cosine));
-    text += debug_line(std::move(fields));
-  };
-  for (const TensorPair& pair : pairs) {
-    const std::vector<float> after = quantized.get(pair);
-    const std::vector<float> before = real.get(pair.float_name);
-    if (after.empty() || before.size() != after.size()) continue;
-    add(pair, "Origin", before, 0, 1);
-    add(pair, "Dequant", after, clip_share(before, after), cosine_of(before, after));
+    fields.push_back(number(distance.clipped));
+    fields.push_back(number(distance.cosine));
+    return debug_line(std::move(fields));
   }
-  return text;
-}
+
+  const std::vector<TensorPair>& pairs_;
+  const Values& real_;
+  const Values& quantized_;
+  int threads_;
+  std::vector<const TensorPair*> first_;  ///< one of those that are alike
+  std::vector<std::size_t> place_;        ///< of each pair in these
+  std::vector<PairNumbers> numbers_;
+};
 
 std::string summary_text(std::size_t round, const Model& model, const Values& real,
                          const Values& quantized) {
   std::string text;
   for (const std::string& name : float_output_names(model.graph)) {
-    text += debug_line(
-        {format("{}", round), name, number(cosine_of(real.get(name), quantized.get(name)))});
+    const Floats before = real.get(name);
+    const Floats after = quantized.get(name);
+    const bool alike = !before.values().empty() && before.values().size() == after.values().size();
+    const double cosine =
+        alike ? report::distance_of(before.values(), after.values(), {}).cosine : 0;
+    text += debug_line({format("{}", round), name, number(cosine)});
   }
   return text;
 }
@@ -246,6 +281,7 @@ void write_debug_tables(const Model& real, Model quantized, const DebugInfoOptio
   Values before(real, float_names, context);
   Values after(quantized, quantized_names, context);
   Rounds rounds(real.graph, options, context);
+  Comparison comparison(pairs, before, after, context.num_threads());
   remove_old(folder, outputs);
   std::string summary = debug_line({"Round", "TensorName", "CosineSimilarity"});
   ParamFacts facts{.bits = bits.empty() ? noted_bits(quantized) : bits, .shapes = {}};
@@ -254,8 +290,8 @@ void write_debug_tables(const Model& real, Model quantized, const DebugInfoOptio
     before.run(inputs);
     after.run(inputs);
     if (round == 0) facts.shapes = after.shapes();
-    write_text((folder / format("round_{}.csv", round)).string(), round_text(pairs, before, after),
-               outputs);
+    comparison.look(round == 0);
+    write_text((folder / format("round_{}.csv", round)).string(), comparison.text(), outputs);
     summary += summary_text(static_cast<std::size_t>(round), real, before, after);
     context.report("debug reports", round + 1, rounds.count());
   }

@@ -2,17 +2,14 @@
 // Hands plots to the module that draws them.
 #include "report/plots.h"
 
-#include <algorithm>
-
 #include "base/file.h"
 #include "base/module.h"
 
 namespace quench::report {
 namespace {
 
-void draw(const char* symbol, std::vector<Plotted> tensors, const std::string& title,
+void draw(const char* symbol, const std::vector<Plotted>& tensors, const std::string& title,
           const std::string& path, const Context& context, Outputs& outputs) {
-  std::ranges::sort(tensors, {}, &Plotted::name);
   auto* plot = reinterpret_cast<DrawPlot*>(module_symbol("plots", symbol, context));
   auto file = std::make_unique<AtomicFile>(path);
   plot(tensors, title, file->temporary_path());

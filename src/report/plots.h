@@ -17,7 +17,8 @@ struct Plotted {
   const Statistic* statistic = nullptr;
 };
 
-/// Boxes from quantiles, twenty a page under one scale, by name.
+/// Boxes from quantiles, twenty a page, in the order given. All are under one scale, a logarithmic
+/// one in both directions where they differ much.
 void write_box_plot(const std::vector<Plotted>& tensors, const std::string& title,
                     const std::string& path, const Context& context, Outputs& outputs);
 /// A page for each tensor: 50 bins over its range, as shares.

@@ -75,6 +75,60 @@ Model classifier(const quench::Dim& batch, float disturbance, const quench::Dim&
   return model;
 }
 
+/// A network that takes pixels from 0 to 255 and divides them itself.
+Model raw_pixels() {
+  Model model = empty_model();
+  quench::Graph& graph = model.graph;
+  const quench::Dim open{-1, "batch"};
+  const ValueId x = add_input(model, "x", {open, {3, ""}, {8, ""}, {8, ""}});
+  const ValueId share = graph.add_constant("share", Tensor::of<float>({1}, {1.0F / 255}));
+  graph.add_node("Mul", {x, share}, {"scaled"});
+  const ValueId filters = graph.add_constant("filters", noise({16, 3, 3, 3}, 1, 1.0F));
+  graph.add_node("Conv", {graph.find("scaled"), filters}, {"conv"}).name = "conv_node";
+  graph.add_node("GlobalAveragePool", {graph.find("conv")}, {"pooled"});
+  graph.add_node("Flatten", {graph.find("pooled")}, {"scores"});
+  add_output(model, graph.find("scores"), {open, {16, ""}});
+  return model;
+}
+
+/// Says the same of every image: what `said`, the rows of a sample, holds.
+Model saying(const Tensor& said) {
+  Model model = empty_model();
+  quench::Graph& graph = model.graph;
+  const quench::Dim open{-1, "batch"};
+  const ValueId x = add_input(model, "x", {open, {3, ""}, {8, ""}, {8, ""}});
+  graph.add_node("ReduceMean", {x}, {"mean"}).set("axes", std::vector<std::int64_t>{1, 2, 3});
+  const ValueId none = graph.add_constant("none", Tensor::of<float>({1}, {0.0F}));
+  graph.add_node("Mul", {graph.find("mean"), none}, {"nothing"});
+  std::vector<std::int64_t> shape(said.shape().size() + 1, 1);
+  shape[0] = -1;
+  const ValueId dims =
+      graph.add_constant("dims", Tensor::of<std::int64_t>({static_cast<std::int64_t>(shape.size())},
+                                                          std::span<const std::int64_t>(shape)));
+  graph.add_node("Reshape", {graph.find("nothing"), dims}, {"wide"});
+  graph.add_node("Add", {graph.find("wide"), graph.add_constant("said", said)}, {"out"});
+  std::vector<quench::Dim> out = {open};
+  for (const std::int64_t size : said.shape()) out.push_back({size, ""});
+  add_output(model, graph.find("out"), out);
+  return model;
+}
+
+/// Two boxes; a text of characters 1, 2; a left half of class 0 and a right half of class 1.
+Model two_boxes() {
+  return saying(Tensor::of<float>({2, 6}, {1, 1, 5, 5, 0.9F, 0, 4, 4, 8, 8, 0.8F, 1}));
+}
+Model one_text() {
+  return saying(Tensor::of<float>({5, 4}, {0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0,  //
+                                           0, 0, 1, 0, 1, 0, 0, 0}));
+}
+Model two_halves() {
+  Tensor planes = Tensor::zeros(DType::Float32, {2, 8, 8});
+  for (std::size_t i = 0; i < 64; ++i) {
+    planes.mutable_data<float>()[(i % 8 < 4 ? 0 : 64) + i] = 1;
+  }
+  return saying(planes);
+}
+
 /// A classifier that only says which class it is: no gradient comes back through that.
 Model decided() {
   Model model = classifier({-1, "batch"}, 0);
@@ -350,6 +404,10 @@ void write_all(const std::string& dir) {
   quench::save(mobile(), dir + "/mobile.onnx");
   quench::save(normalised(), dir + "/norm.onnx");
   quench::save(residual(), dir + "/residual.onnx");
+  quench::save(raw_pixels(), dir + "/raw_pixels.onnx");
+  quench::save(two_boxes(), dir + "/boxes.onnx");
+  quench::save(one_text(), dir + "/text.onnx");
+  quench::save(two_halves(), dir + "/halves.onnx");
   quench::save(decided(), dir + "/argmax.onnx");
   quench::save(without_weights(), dir + "/relu.onnx");
   quench::save(misdeclared(), dir + "/misdeclared.onnx");

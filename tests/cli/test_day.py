@@ -99,6 +99,63 @@ class DayTest(harness.CliTest):
         self.assertNotIn("quench compare", self.on_terminal(*words, "-q"))
         self.assertNotIn("quench compare", self.run_quench(*words).stdout)
 
+    def test_the_next_command_after_every_job(self):
+        data = ["--data", "images.npy"]
+        self.run_quench("quantize", "model.onnx", "-o", "next.onnx", *data)
+        for words, command in (
+                (["quantize", "model.onnx", "-o", "n.onnx", "--report", "n.html", *data],
+                 "see it: open n.html in a browser"),
+                (["calibrate", "model.onnx", "-o", "n.stats", *data],
+                 "use it: quench quantize model.onnx -o int8.onnx --stats n.stats"),
+                (["analyze", "sensitivity", "model.onnx", "-o", "n", *data], "--skip-node "),
+                (["analyze", "target", "model.onnx", "-o", "n", "--metric", "sqnr", "--at-least", "5",
+                  "--model-out", "t.onnx", *data], "quench bench model.onnx t.onnx"),
+                (["analyze", "statistics", "model.onnx", "-o", "n", *data], "see it: open n "),
+                (["train", "model.onnx", "-o", "n.onnx", "--steps", "1", *data],
+                 "quench compare n.onnx model.onnx --data images.npy"),
+                (["convert", "model.onnx", "-o", "copy.onnx"], "quench inspect copy.onnx"),
+                (["bench", "model.onnx", "--runs", "3"], "quench bench model.onnx --profile"),
+                (["compare", "next.onnx", "model.onnx", *data],
+                 "quench analyze sensitivity next.onnx --float model.onnx --data images.npy"),
+                (["eval", "model.onnx", "images.npy", "--labels", "labels.npy"],
+                 "quench quantize model.onnx -o int8.onnx --data images.npy")):
+            self.assertIn(command, self.on_terminal(*words), words)
+            self.assertNotIn(command, self.on_terminal(*words, "--quiet"), words)
+            self.assertNotIn(command, self.run_quench(*words).stdout, words)
+
+    def test_raw_pixels_are_doubted(self):
+        """Where the first layer was trained on smaller numbers, and nothing else says so."""
+        folder = self.photographs()
+        doubt = "`quench doctor {} --data photographs`"
+        jobs = (["quantize", "{}", "-o", "doubted.onnx", "--data", "photographs"],
+                ["calibrate", "{}", "-o", "doubted.stats", "--data", "photographs"],
+                ["eval", "{}", "--data", "photographs", "--reference", "{}"])
+        for job in jobs:
+            def said(model, *words):
+                return self.run_quench(*(word.format(model) for word in job), *words).stderr
+            self.assertIn(doubt.format("model.onnx"), said("model.onnx"), job)
+            self.assertIn("the first layer, Conv node 'conv_node', expects smaller ones", said("model.onnx"), job)
+            self.assertNotIn("doctor", said("raw_pixels.onnx"), job)
+            self.assertNotIn("doctor", said("model.onnx", "--preset", "yolo"), job)
+            self.assertNotIn("doctor", said("model.onnx", "--mean", "127", "--std", "128"), job)
+            self.assertEqual(said("model.onnx", "--quiet"), "", job)
+        for model in ("fixed.onnx", "sizes.onnx"):  # four samples a run; any size
+            self.assertIn("doctor", self.run_quench("eval", model, folder, "--reference",
+                                                    model).stderr)
+        # What was quantised for small numbers holds no others.
+        self.run_quench("quantize", "model.onnx", "-o", "small.onnx", "--data", folder, "--mean",
+                        "127", "--std", "128")
+        said = self.run_quench("eval", "small.onnx", folder, "--reference", "small.onnx").stderr
+        self.assertIn("the model's quantised input holds a range of", said)
+        self.assertEqual(self.run_quench("eval", "model.onnx", "images.npy", "--reference",
+                                         "model.onnx").stderr, "")
+
+    def test_the_doctor_of_gray_images(self):
+        data = harness.SOURCE / "examples" / "data"
+        trials = self.run_json("doctor", data / "fashion.onnx", "--data", data / "images",
+                               "--labels", data / "images.txt")["trials"]
+        self.assertLessEqual({"as given", "tf", "unit"}, {trial["name"] for trial in trials})
+
     def test_names_for_short(self):
         words = ["quantize", "model.onnx", "--data", "images.npy", "--no-metadata", "-o"]
         self.run_quench(*words, "a.onnx", "--target", "trt")

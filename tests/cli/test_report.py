@@ -73,12 +73,37 @@ class ReportTest(harness.CliTest):
     def test_difference(self):
         self.report("c.html")
         self.report("d.html", "--weight-bits", "4")
-        rows = self.run_json("report", "diff", "c.html", "d.html")["layers"]
-        self.assertEqual([row["layer"] for row in rows], ["conv_node", "gemm_node"])
+        diff = self.run_json("report", "diff", "c.html", "d.html")
+        rows = diff["layers"]
+        self.assertEqual({row["layer"] for row in rows}, {"conv_node", "gemm_node"})
         for row in rows:
-            self.assertGreater(row["sqnr_a"], row["sqnr_b"])
-        self.assertRegex(self.run_quench("report", "diff", "c.html", "d.html").stdout,
-                         r"conv_node +integer +integer +\d")
+            self.assertGreater(row["a"]["sqnr"], row["b"]["sqnr"])
+            self.assertEqual((row["a"]["bits"], row["b"]["bits"]), (8, 4))
+            self.assertLessEqual({"bits", "weight scale"}, set(row["changed"]))
+            self.assertLess(row["change"], 0)
+        changes = [abs(row["change"]) for row in rows]
+        self.assertEqual(changes, sorted(changes, reverse=True))
+        self.assertTrue(any(fact["name"].startswith("scores ") for fact in diff["outputs"]))
+        self.assertTrue(any("4" in fact["b"] and fact["a"] != fact["b"] for fact in diff["facts"]))
+        text = self.run_quench("report", "diff", "c.html", "d.html").stdout
+        self.assertRegex(text, r"conv_node +integer +8 to 4 ")
+        self.assertRegex(text, r"-?\d+\.\d\d to -?\d+\.\d\d")
+
+    def test_difference_of_the_same_and_of_another_model(self):
+        self.report("e.html")
+        same = self.run_quench("report", "diff", "e.html", "e.html").stdout
+        self.assertIn("2 layers did not change", same)
+        self.assertNotIn("conv_node", same)
+        self.assertIn("conv_node", self.run_quench("report", "diff", "e.html", "e.html",
+                                                   "--all").stdout)
+        self.report("f.html", "--skip-node", "conv_node")
+        first = self.run_json("report", "diff", "e.html", "f.html")["layers"][0]
+        self.assertEqual((first["layer"], first["a"]["kind"], first["b"]["kind"]),
+                         ("conv_node", "integer", "float"))
+        self.report("g.html", model="residual.onnx")
+        rows = self.run_json("report", "diff", "e.html", "g.html")["layers"]
+        self.assertIn("", {row["a"]["kind"] for row in rows})
+        self.assertIn("", {row["b"]["kind"] for row in rows})
 
     def test_not_a_report(self):
         error = self.run_quench("report", "diff", "images.npy", "images.npy", expect=3).stderr

@@ -2,7 +2,6 @@
 // Decodes and prepares images with OpenCV.
 #include "data/images/image_reader.h"
 
-#include <cmath>
 #include <memory>
 #include <opencv2/core.hpp>
 #include <opencv2/core/utils/logger.hpp>
@@ -64,30 +63,9 @@ cv::Mat normalize(const cv::Mat& image, const NormalizeTable& table) {
   return result;
 }
 
-// The size to resize to, before any padding.
-cv::Size resized(const ImageOptions& options, int width, int height) {
-  if (options.resize) return {options.resize->width, options.resize->height};
-  if (options.resize_shorter) {
-    const std::int64_t shorter = *options.resize_shorter;
-    const std::int64_t longer = shorter * std::max(width, height) / std::min(width, height);
-    if (longer > kMaxPixels / shorter) {
-      fail(ErrorKind::BadData, "an image of {}x{} becomes too large when its shorter side is {}",
-           width, height, shorter);
-    }
-    const cv::Size upright(static_cast<int>(shorter), static_cast<int>(longer));
-    return width <= height ? upright : cv::Size(upright.height, upright.width);
-  }
-  if (options.resize_fit) {
-    const ImageSize& box = *options.resize_fit;
-    const double ratio = static_cast<double>(width) / height;
-    const double wanted = std::ceil(box.height * ratio);
-    return {wanted < box.width ? static_cast<int>(wanted) : box.width, box.height};
-  }
-  return {width, height};
-}
-
 cv::Mat resize(const cv::Mat& image, const ImageOptions& options) {
-  const cv::Size size = resized(options, image.cols, image.rows);
+  const auto [width, height] = resized(options, {image.cols, image.rows});
+  const cv::Size size(width, height);
   if (size == image.size()) return image;
   cv::Mat result;
   cv::resize(image, result, size, 0, 0, interpolation(options.method));

@@ -115,15 +115,52 @@ struct Scale {
   double high = 1;
   double top = kTop;
   double bottom = kHeight - kNameRoom;
+  double linear = 0;  ///< below this size linear, beyond logarithmic; 0: linear all over
+  double along(double value) const { return linear > 0 ? std::asinh(value / linear) : value; }
   double at(double value) const {
-    return bottom - (bottom - top) * (value - low) / (high > low ? high - low : 1);
+    const double range = along(high) - along(low);
+    return bottom - (bottom - top) * (along(value) - along(low)) / (range > 0 ? range : 1);
   }
 };
 
-void draw_axis(Page& page, const Scale& scale) {
+/// Under one linear scale a tensor that is much smaller than the largest is a line. The smallest
+/// boxes of a page say where the linear part ends.
+double linear_part(const std::vector<Plotted>& tensors, double largest) {
+  constexpr double kMuch = 20;
+  constexpr double kLeast = 1e-6;
+  std::vector<double> heights;
+  for (const Plotted& each : tensors) {
+    const double height = quantile(*each.statistic, 0.75) - quantile(*each.statistic, 0.25);
+    if (height > 0) heights.push_back(height);
+  }
+  if (heights.empty()) return 0;
+  const auto small = heights.begin() + static_cast<std::ptrdiff_t>(heights.size() / 10);
+  std::ranges::nth_element(heights, small);
+  return largest > kMuch * *small ? std::max(*small, kLeast * largest) : 0;
+}
+
+std::vector<double> ticks_of(const Scale& scale) {
   constexpr int kTicks = 8;
-  for (int i = 0; i <= kTicks; ++i) {
-    const double value = scale.low + (scale.high - scale.low) * i / kTicks;
+  std::vector<double> ticks;
+  if (scale.linear <= 0) {
+    for (int i = 0; i <= kTicks; ++i) {
+      ticks.push_back(scale.low + (scale.high - scale.low) * i / kTicks);
+    }
+    return ticks;
+  }
+  ticks = {scale.low, 0, scale.high};
+  const double largest = std::max(-scale.low, scale.high);
+  constexpr double kNear = 0.7;  // of the largest: the end of the axis has its own label
+  for (double size = std::pow(10, std::ceil(std::log10(scale.linear))); size < kNear * largest;
+       size *= 10) {
+    if (size < kNear * scale.high) ticks.push_back(size);
+    if (-size > kNear * scale.low) ticks.push_back(-size);
+  }
+  return ticks;
+}
+
+void draw_axis(Page& page, const Scale& scale) {
+  for (const double value : ticks_of(scale)) {
     page.line(kLeft, scale.at(value), kWidth - kRight, scale.at(value), 0.85);
     page.text_right(kLeft - 6, scale.at(value) + 2, format("{:.4g}", value));
   }
@@ -180,17 +217,19 @@ extern "C" __attribute__((visibility("default"))) void quench_draw_boxes(
     const std::string& path) {
   using namespace quench::report;  // NOLINT(google-build-using-namespace): the room's own names
   Page page(path);
-  Scale scale;
+  Scale scale{.high = 0};
   for (const Plotted& each : tensors) {
     scale.low = std::min(scale.low, each.statistic->min);
     scale.high = std::max(scale.high, each.statistic->max);
   }
+  scale.linear = linear_part(tensors, std::max(-scale.low, scale.high));
+  const std::string axis = scale.linear > 0 ? ", logarithmic axis" : "";
   const double pitch = (kWidth - kRight - kLeft) / static_cast<double>(kBoxesAPage);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::size_t place = i % kBoxesAPage;
     if (place == 0) {
       if (i > 0) page.next();
-      draw_title(page, quench::format("{}, page {} of {}", title, i / kBoxesAPage + 1,
+      draw_title(page, quench::format("{}{}, page {} of {}", title, axis, i / kBoxesAPage + 1,
                                       (tensors.size() + kBoxesAPage - 1) / kBoxesAPage));
       draw_axis(page, scale);
     }
