@@ -73,6 +73,11 @@ const Tensor* Op::constant(std::size_t input) {
   return from.kind == Kind::Value ? make_.graph().constant(from.value) : nullptr;
 }
 
+std::optional<Tensor> Op::copy(std::size_t input) {
+  const Tensor* found = constant(input);
+  return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
 std::optional<Shape> Op::shape(std::size_t input) const {
   const Entry& from = entry(input);
   if (from.kind == Kind::Tensor) return from.tensor.shape();

@@ -34,7 +34,9 @@ class Op {
   const Entry& entry(std::size_t input) const;
   /// The tensors of a tuple, or of all inputs.
   std::vector<ValueId> all_in();
+  /// The data of a constant, or null, until a value is added to the graph; or to keep.
   const Tensor* constant(std::size_t input);
+  std::optional<Tensor> copy(std::size_t input);
   std::optional<Shape> shape(std::size_t input = 0) const;
 
   /// No position: only an attribute.

@@ -49,10 +49,10 @@ void read_layer_norm(Op& op) {
 /// Each group of channels by its own mean; ONNX has it from version 18 on.
 void read_group_norm(Op& op) {
   const std::int64_t groups = op.number("num_groups", 0, 1);
-  const Tensor* scale = op.constant(2);
-  const Tensor* shift = op.constant(3);
-  if (scale == nullptr || shift == nullptr || groups <= 0 || groups > scale->size() ||
-      scale->size() % groups != 0 || shift->size() != scale->size()) {
+  // Copies: values of the graph move as others are added.
+  const std::optional<Tensor> scale = op.copy(2), shift = op.copy(3);
+  if (!scale || !shift || groups <= 0 || groups > scale->size() || scale->size() % groups != 0 ||
+      shift->size() != scale->size()) {
     fail(ErrorKind::Unsupported, "its parameters are computed or do not fit {} groups", groups);
   }
   GraphMaker& make = op.make();
@@ -72,8 +72,8 @@ void read_group_norm(Op& op) {
 /// y = x * scale + shift along a dimension; MindSpore Lite's.
 void read_scale(Op& op) {
   const auto shape = op.shape(0);
-  const Tensor* scale = op.constant(1);
-  if (!shape || scale == nullptr) {
+  const std::optional<Tensor> scale = op.copy(1);
+  if (!shape || !scale) {
     fail(ErrorKind::Unsupported, "its input's dimensions are not known, or its scale is computed");
   }
   const auto rank = std::ssize(*shape);
@@ -88,8 +88,8 @@ void read_scale(Op& op) {
   }
   ValueId y = op.make().node("Mul", {op.in(0), op.make().constant(scale->reshaped(whole))});
   if (op.has(2)) {
-    const Tensor* shift = op.constant(2);
-    if (shift == nullptr || shift->size() != scale->size()) {
+    const std::optional<Tensor> shift = op.copy(2);
+    if (!shift || shift->size() != scale->size()) {
       fail(ErrorKind::Unsupported, "its shift is computed or does not fit its scale");
     }
     y = op.make().node("Add", {y, op.make().constant(shift->reshaped(whole))});

@@ -17,7 +17,7 @@ bool is_first(const Step& step) { return step.text("data_format", "NHWC") == "NC
 
 /// An image with channels last, whatever the node's own layout.
 int image(Step& step, std::size_t input) {
-  const Shape& from = step.shape(input);
+  const Shape from = step.shape(input);
   if (from.size() != 4) {
     fail(ErrorKind::BadModel, "input {} has the shape {}, expected 4 dimensions", input,
          to_string(from));
@@ -106,7 +106,7 @@ Options options_of(const Sliding& window) {
 
 /// A constant weight with its dimensions in another order.
 int weight(Step& step, std::size_t input, const Ints& perm) {
-  const Tensor& data = step.need_constant(input);
+  const Tensor data = step.need_constant(input);
   if (data.rank() != std::ssize(perm)) {
     fail(ErrorKind::BadModel, "its weight has the shape {}, expected {} dimensions",
          to_string(data.shape()), perm.size());
@@ -125,7 +125,7 @@ void lower_conv(Step& step) {
                  .dilations = pair_of(step, "dilations", false)};
   const int x = padded(step, image(step, 0), window);
   const int w = weight(step, 1, {3, 0, 1, 2});
-  const Shape& of = step.item(w).shape;
+  const Shape of = step.item(w).shape;
   window.kernel = {of[1], of[2]};
   const Shape out = slid(step.item(x).shape, window, of[0]);
   set_image(step, step.make("CONV_2D", {x, w}, out, DType::Float32, options_of(window)));
@@ -136,9 +136,9 @@ void lower_depthwise(Step& step) {
                  .strides = pair_of(step, "strides", true),
                  .dilations = pair_of(step, "dilations", false)};
   const int x = padded(step, image(step, 0), window);
-  const Tensor& data = step.need_constant(1);
+  const Tensor data = step.need_constant(1);
   if (data.rank() != 4) fail(ErrorKind::BadModel, "its weight has not 4 dimensions");
-  const Shape& of = data.shape();
+  const Shape of = data.shape();
   window.kernel = {of[0], of[1]};
   const tflite::TensorItem from = step.item(step.in(1));
   if (from.quantization.scale.size() > 1) {
@@ -220,8 +220,8 @@ void lower_matmul(Step& step) {
   const bool batch = step.op() != "MatMul";
   const bool a = step.flag(batch ? "adj_x" : "transpose_a", false);
   const bool b = step.flag(batch ? "adj_y" : "transpose_b", false);
-  const Shape& x = step.shape(0);
-  const Shape& y = step.shape(1);
+  const Shape x = step.shape(0);
+  const Shape y = step.shape(1);
   const std::int64_t columns = y[y.size() - (b ? 2 : 1)];
   if (!a && step.constant(1) != nullptr && y.size() == 2 && x.size() == 2) {
     const int w = weight(step, 1, b ? Ints{0, 1} : Ints{1, 0});

@@ -2,6 +2,7 @@
 // TensorFlow's operators that give tensors, hand them on, or change and tell their shapes.
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/format.h"
 #include "formats/tensorflow/rows.h"
@@ -97,7 +98,7 @@ void lower_reshape(Step& step) {
 }
 
 void lower_squeeze(Step& step) {
-  const Shape& from = step.shape();
+  const Shape from = step.shape();
   Ints dims;
   for (const std::int64_t each : step.numbers("squeeze_dims")) {
     dims.push_back(step.axis(each, step.rank()));
@@ -130,15 +131,15 @@ void lower_expand(Step& step) {
 
 void lower_transpose(Step& step) {
   const Ints perm = step.need_ints(1);
-  Ints sorted = perm;
+  const Shape from = step.shape();
+  Ints sorted = perm, all(from.size());
   std::ranges::sort(sorted);
-  Shape shape;
-  for (std::size_t i = 0; i < perm.size(); ++i) {
-    if (std::ssize(perm) != step.rank() || sorted[i] != static_cast<std::int64_t>(i)) {
-      fail(ErrorKind::BadModel, "it does not name each of {} dimensions once", step.rank());
-    }
-    shape.push_back(step.shape()[static_cast<std::size_t>(perm[i])]);
+  std::iota(all.begin(), all.end(), 0);
+  if (sorted != all) {
+    fail(ErrorKind::BadModel, "it does not name each of {} dimensions once", from.size());
   }
+  Shape shape;
+  for (const std::int64_t axis : perm) shape.push_back(from[static_cast<std::size_t>(axis)]);
   step.set(step.make("TRANSPOSE", {step.in(0), step.in(1)}, shape, step.dtype()));
 }
 
@@ -151,7 +152,7 @@ void lower_shape(Step& step) {
 void lower_fill(Step& step) {
   const Ints shape = step.need_ints(0);
   expect_sound(shape);
-  const Tensor& value = step.need_constant(1);
+  const Tensor value = step.need_constant(1);
   const auto count = num_elements(shape);
   constexpr std::int64_t kMost = 1 << 24;
   if (value.size() != 1 || !count || *count > kMost) {

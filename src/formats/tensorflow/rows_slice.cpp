@@ -37,7 +37,7 @@ void concat(Step& step, std::size_t from, std::size_t to, std::size_t axis_input
   Shape shape = step.shape(from);
   std::int64_t sum = 0;
   for (std::size_t i = from; i < to; ++i) {
-    const Shape& part = step.shape(i);
+    const Shape part = step.shape(i);
     if (std::ssize(part) != rank) fail(ErrorKind::BadModel, "input {} has another rank", i);
     const std::int64_t size = part[static_cast<std::size_t>(axis)];
     sum = size < 0 || sum < 0 ? -1 : sum + size;
@@ -185,7 +185,7 @@ void lower_strided(Step& step) {
   const Masks masks{step.number("begin_mask", 0), step.number("end_mask", 0),
                     step.number("shrink_axis_mask", 0)};
   const Ints begin = step.need_ints(1), end = step.need_ints(2), steps = step.need_ints(3);
-  const Shape& from = step.shape();
+  const Shape from = step.shape();
   if (begin.size() != end.size() || begin.size() != steps.size() || begin.size() > from.size()) {
     fail(ErrorKind::BadModel, "it has {} begins, {} ends and {} steps for {} dimensions",
          begin.size(), end.size(), steps.size(), from.size());

@@ -56,7 +56,7 @@ const Tensor* Step::constant(std::size_t input) const {
   return data ? &*data : nullptr;
 }
 
-const Tensor& Step::need_constant(std::size_t input) const {
+Tensor Step::need_constant(std::size_t input) const {
   const Tensor* found = constant(input);
   if (found == nullptr) {
     fail(ErrorKind::Unsupported, "input {} is computed, but only a constant is read here", input);

@@ -47,15 +47,16 @@ class Step {
   std::size_t num_inputs() const noexcept { return node_.inputs.size(); }
   int in(std::size_t input = 0) const;
   const tflite::TensorItem& item(int tensor) const;
-  const Shape& shape(std::size_t input = 0) const { return item(in(input)).shape; }
+  /// By value: tensors move as others are added.
+  Shape shape(std::size_t input = 0) const { return item(in(input)).shape; }
   DType dtype(std::size_t input = 0) const;
-  std::int64_t rank(std::size_t input = 0) const { return std::ssize(shape(input)); }
+  std::int64_t rank(std::size_t input = 0) const { return item(in(input)).rank(); }
   std::int64_t axis(std::int64_t given, std::int64_t rank) const;
   /// Whether this node alone reads what the node behind an input makes.
   bool is_only_reader(std::size_t input) const;
-  /// The data of an input that is a constant, or null; where one must be.
+  /// The data of an input that is a constant, or null, until a tensor is added; where one must be.
   const Tensor* constant(std::size_t input) const;
-  const Tensor& need_constant(std::size_t input) const;
+  Tensor need_constant(std::size_t input) const;
   /// The integers of an input that is constant or computed of known sizes.
   std::optional<Ints> sizes(std::size_t input) const;
   Ints need_ints(std::size_t input) const;

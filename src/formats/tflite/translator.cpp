@@ -59,8 +59,13 @@ const Tensor* Translator::constant(int tensor) const {
   return found ? &*found : nullptr;
 }
 
-void Translator::set_constant(int tensor, Tensor data) {
-  constants_[static_cast<std::size_t>(tensor)] = std::move(data);
+void Translator::set_constant(int index, Tensor data) {
+  const TensorItem& item = tensor(index);
+  if (data.rank() != item.rank()) {
+    fail(ErrorKind::BadModel, "the tensor '{}' has {} dimensions, but its data have {}", item.name,
+         item.rank(), data.rank());
+  }
+  constants_[static_cast<std::size_t>(index)] = std::move(data);
 }
 
 Layout Translator::layout_of(int tensor) const {

@@ -8,10 +8,13 @@
 #include <filesystem>
 
 #include "data/npy.h"
+#include "formats/graph_maker.h"
+#include "formats/mindir/file.h"
 #include "formats/tflite/write/writer.h"
 #include "quench/session.h"
 #include "support/paths.h"
 #include "unit/formats/caffe_builder.h"
+#include "unit/formats/tf_builder.h"
 #include "unit/formats/tflite_builder.h"
 
 namespace quench::testing {
@@ -60,6 +63,29 @@ TEST(ForeignRun, TfliteConvolutionIsThatOfPlainLoops) {
   const Tensor wanted =
       plain_conv(x, *builder.program.tensors[1].data, *builder.program.tensors[2].data);
   EXPECT_LT(distance(wanted, out.at("y")), 1e-5F);
+}
+
+TEST(ForeignRun, TensorFlowConvolutionIsThatOfPlainLoops) {
+  const Tensor x = counting({1, 5, 5, 2}, 0.07F);
+  const Tensor w = counting({4, 3, 3, 2}), b = counting({4});
+  const Model model = tf_conv(permuted(w, {1, 2, 3, 0}), b).read();
+  const TensorMap out = Session(model).run({{"x", x}});
+  EXPECT_LT(distance(plain_conv(x, w, b), out.at("y")), 1e-5F);
+}
+
+TEST(ForeignRun, MindirGivesWhatWasRecordedAlsoWhenWrittenAgain) {
+  const fs::path folder = shared_dir() / "data/mindir-golden";
+  if (!fs::exists(folder)) GTEST_SKIP() << "no shared folder";
+  const std::string record = (folder / "small_cnn_golden.npz").string();
+  const Tensor wanted = data::read_npz(record, "output");
+  const Model model = load((folder / "small_cnn.mindir").string());
+  const std::string bytes = mindir::write_bytes(model);
+  const Model again = mindir::read_bytes(std::as_bytes(std::span(bytes)), "again.mindir");
+  EXPECT_EQ(model.graph.nodes.size(), again.graph.nodes.size());
+  for (const Model* each : {&model, &again}) {
+    const TensorMap out = Session(*each).run({{"x", data::read_npz(record, "input")}});
+    EXPECT_LT(distance(wanted, out.begin()->second), 1e-4F);
+  }
 }
 
 TEST(ForeignRun, WrittenTfliteFileGivesTheSameAgain) {
