@@ -95,9 +95,12 @@ void write_pad(Writer& writer, const Node& node) {
   const Moved move = moved(writer, node);
   const Tensor* given = writer.constant(node.input(1));
   const Tensor* value = writer.constant(node.input(2));
-  if (given == nullptr || node.get_string("mode", "constant") != "constant" ||
+  const std::string mode = node.get_string("mode", "constant");
+  const bool mirrors = mode == "reflect";
+  if (given == nullptr || (!mirrors && mode != "constant") ||
       (value != nullptr && value->size() == 1 && to_float(*value)[0] != 0)) {
-    fail(ErrorKind::Unsupported, "only padding with zeros, of known sizes, is written");
+    fail(ErrorKind::Unsupported,
+         "only padding with zeros or reflections, of known sizes, is written");
   }
   const Tensor pads = convert(*given, DType::Int64);
   const auto sizes = pads.data<std::int64_t>();
@@ -113,7 +116,9 @@ void write_pad(Writer& writer, const Node& node) {
   const int amounts = writer.add_constant(
       node.name + "/pads",
       Tensor::of<std::int32_t>({rank, 2}, std::span<const std::int32_t>(pairs)));
-  writer.add("PAD", {writer.tensor(move.from, layout), amounts}, move.result, layout, {},
+  constexpr std::int64_t kReflect = 0;
+  writer.add(mirrors ? "MIRROR_PAD" : "PAD", {writer.tensor(move.from, layout), amounts},
+             move.result, layout, mirrors ? Options{{"mode", kReflect}} : Options{},
              &writer.quantization(move.from), 2);
 }
 

@@ -357,7 +357,8 @@ Program Writer::run() {
 }
 
 const WriteRow* find_write_row(std::string_view op_type) {
-  for (const auto family : {layer_rows(), function_rows(), move_rows()}) {
+  for (const auto family :
+       {layer_rows(), function_rows(), move_rows(), pick_rows(), reduce_rows()}) {
     for (const WriteRow& row : family) {
       if (row.op_type == op_type) return &row;
     }
@@ -382,25 +383,11 @@ void expect_writable(const Graph& graph) {
        fmt::join(names, ", "));
 }
 
-/// Constants that a node gives become values that are constant.
-void lift_constants(Graph& graph) {
-  std::vector<bool> dead(graph.nodes.size(), false);
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    const auto* value = node.op_type == "Constant" ? node.get<Tensor>("value") : nullptr;
-    if (value == nullptr) continue;
-    graph[node.outputs[0]].constant = *value;
-    dead[i] = true;
-  }
-  compact(graph, dead);
-}
-
 }  // namespace
 
 Program to_program(const Model& model) {
   Model typed = model;
-  lift_constants(typed.graph);
-  (void)infer_types(typed);
+  tidy(typed);
   expect_writable(typed.graph);
   return Writer(typed).run();
 }

@@ -96,6 +96,12 @@ const WriteRow* find_write_row(std::string_view op_type);
 std::span<const WriteRow> layer_rows();
 std::span<const WriteRow> function_rows();
 std::span<const WriteRow> move_rows();
+std::span<const WriteRow> pick_rows();
+std::span<const WriteRow> reduce_rows();
+
+/// Takes out what TFLite does not need: constants that nodes give, shapes that are computed though
+/// they are known. Infers types.
+void tidy(Model& model);
 
 /// The program of a model. Every operator that cannot be written is named in one
 /// Error(Unsupported).
