@@ -63,10 +63,10 @@ void print_facts(const char* what, const std::vector<FactChange>& facts) {
   print(table.text() + "\n");
 }
 
-/// "8", "8 to 4", "- to 8": one word where nothing changed.
+/// "8", "8 -> 4", "- -> 8": one word where nothing changed.
 std::string both(const std::string& a, const std::string& b) {
   const auto word = [](const std::string& text) { return text.empty() ? "-" : text; };
-  return a == b ? word(a) : fmt::format("{} to {}", word(a), word(b));
+  return a == b ? word(a) : fmt::format("{} -> {}", word(a), word(b));
 }
 
 std::string bits_of(const LayerSide& side) {

@@ -55,6 +55,7 @@ class QuantizeOptions(_Job, total=False):
     group_size: int
     gptq: bool
     strategy: Literal["ALWC", "ACWL"]
+    characters: str
     limit: int
     preset: str
     color: Literal["RGB", "BGR", "GRAY"]
@@ -91,6 +92,7 @@ class CalibrateOptions(_Job, total=False):
     skip_node: Sequence[str]
     skip_tensor: Sequence[str]
     op_types: Sequence[str]
+    characters: str
     limit: int
     preset: str
     color: Literal["RGB", "BGR", "GRAY"]
@@ -133,6 +135,7 @@ class AnalyzeOptions(_Job, total=False):
     group_size: int
     gptq: bool
     strategy: Literal["ALWC", "ACWL"]
+    characters: str
     limit: int
     preset: str
     color: Literal["RGB", "BGR", "GRAY"]
@@ -163,6 +166,7 @@ class AnalyzeOptions(_Job, total=False):
     no_metadata: bool
 
 class SampleOptions(_Common, total=False):
+    characters: str
     limit: int
     preset: str
     color: Literal["RGB", "BGR", "GRAY"]
@@ -199,6 +203,7 @@ class TrainOptions(_Job, total=False):
     group_size: int
     gptq: bool
     strategy: Literal["ALWC", "ACWL"]
+    characters: str
     limit: int
     preset: str
     color: Literal["RGB", "BGR", "GRAY"]

@@ -66,12 +66,14 @@ bool make_ordinary(int file) {
   return true;
 }
 
-/// Copies a library into a file without a name, and loads that. It stays loaded.
-bool load_copy(const char* path) {
+/// A file without a name.
+int open_nameless() { return ::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0700); }
+
+/// Copies a library into a file, and loads that. It stays loaded.
+bool load_copy(const char* path, const Descriptor& copy) {
   const Descriptor from(::open(path, O_RDONLY | O_CLOEXEC));
   struct stat about {};
   if (from.number < 0 || ::fstat(from.number, &about) != 0) return false;
-  const Descriptor copy(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0700));
   if (copy.number < 0) return false;
   off_t done = 0;
   while (done < about.st_size) {
@@ -93,8 +95,11 @@ void keep_libtorch_apart() {
   if (std::exchange(done, true)) return;
   const py::object spec = py::module_::import("importlib.util").attr("find_spec")("torch");
   if (spec.is_none()) return;
-  // Found by the engine under their own names, as they are loaded already.
-  if (load_copy(QUENCH_C10)) (void)load_copy(QUENCH_TORCH_CPU);
+  // Both at once: the linker tells libraries apart by path, which has the descriptor's number.
+  const Descriptor c10(open_nameless());
+  const Descriptor torch_cpu(open_nameless());
+  // The engine finds them under their own names, as they are loaded already.
+  if (load_copy(QUENCH_C10, c10)) (void)load_copy(QUENCH_TORCH_CPU, torch_cpu);
 #endif
 }
 

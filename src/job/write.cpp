@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a job.
+#include <algorithm>
+
 #include "base/format.h"
 #include "formats/registry.h"
 #include "job/job.h"
@@ -39,6 +41,14 @@ ParamBits bits_of(const Job& job) {
   return bits;
 }
 
+/// Both models run with every value kept, and each is looked at: that costs some 25 times what the
+/// calibration of a sample does. The first samples show it as well, and cost about two passes.
+std::int64_t debugged_rounds(const Job& job) {
+  constexpr std::int64_t kOneOf = 12;
+  constexpr std::int64_t kLeast = 2;
+  return std::max(kLeast, job.samples.source().size() / kOneOf);
+}
+
 }  // namespace
 
 void write(Job& job, const std::string& out_path, Outputs& outputs) {
@@ -51,7 +61,8 @@ void write(Job& job, const std::string& out_path, Outputs& outputs) {
   if (!job.is_full() && options.weight.bits == 0 && !packed) {
     warn_of_wasted_bits(out_path, job.report);
   }
-  const DebugInfoOptions debug = start_debug_info(options);
+  DebugInfoOptions debug = start_debug_info(options);
+  if (debug.rounds == 0 && job.samples.any()) debug.rounds = debugged_rounds(job);
   if (!debug.folder.empty()) {
     write_debug_tables(job.model, job.quantized, debug, job.context, outputs, bits_of(job));
   }

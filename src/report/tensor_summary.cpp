@@ -77,13 +77,44 @@ std::array<double, 3> sorted_at(std::span<const float> values,
           static_cast<double>(sorted[places[2]])};
 }
 
-/// Sums in several lanes, so that additions need not wait for each other.
+/// Sums of part of a tensor, in lanes, so that additions need not wait for each other and the
+/// compiler can make them at once.
 constexpr std::size_t kLanes = 8;
-using Lanes = std::array<double, kLanes>;
+struct Moments {
+  std::array<double, kLanes> sum{}, squares{};
+  std::array<float, kLanes> low{}, high{};
+  std::array<std::uint32_t, kLanes> zeros{};
+
+  explicit Moments(float first) {
+    low.fill(first);
+    high.fill(first);
+  }
+  void add(const float* values, std::size_t count, double from) {
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      const float value = values[lane];
+      const double away = static_cast<double>(value) - from;
+      sum[lane] += away;
+      squares[lane] += away * away;
+      low[lane] = value < low[lane] ? value : low[lane];
+      high[lane] = value > high[lane] ? value : high[lane];
+      zeros[lane] += value == 0 ? 1U : 0U;
+    }
+  }
+};
+
+template <typename Lanes>
 double total(const Lanes& lanes) {
   double sum = 0;
-  for (const double lane : lanes) sum += lane;
+  for (const auto lane : lanes) sum += static_cast<double>(lane);
   return sum;
+}
+
+/// Calls `body(offset, count)` with whole lanes, and once with what is left.
+template <typename Body>
+void in_lanes(std::size_t size, const Body& body) {
+  std::size_t at = 0;
+  for (; at + kLanes <= size; at += kLanes) body(at, kLanes);
+  if (at < size) body(at, size - at);
 }
 
 }  // namespace
@@ -92,26 +123,18 @@ TensorSummary summary_of(std::span<const float> values) {
   TensorSummary result;
   if (values.empty()) return result;
   const auto n = static_cast<double>(values.size());
-  Lanes sums{};
-  std::size_t zeros = 0;
-  float low = values[0];
-  float high = values[0];
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    sums[i % kLanes] += static_cast<double>(values[i]);
-    zeros += values[i] == 0 ? 1 : 0;
-    low = std::min(low, values[i]);
-    high = std::max(high, values[i]);
-  }
-  result.min = static_cast<double>(low);
-  result.max = static_cast<double>(high);
-  result.mean = total(sums) / n;
-  result.zeros = static_cast<double>(zeros) / n;
-  Lanes squares{};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double away = static_cast<double>(values[i]) - result.mean;
-    squares[i % kLanes] += away * away;
-  }
-  result.variance = total(squares) / n;
+  // Around the first value: squares of what is far from 0 would lose the variance.
+  const auto from = static_cast<double>(std::isfinite(values[0]) ? values[0] : 0.0F);
+  Moments moments(values[0]);
+  in_lanes(values.size(), [&](std::size_t at, std::size_t count) {
+    moments.add(values.data() + at, count, from);
+  });
+  const double mean = total(moments.sum) / n;
+  result.min = static_cast<double>(*std::ranges::min_element(moments.low));
+  result.max = static_cast<double>(*std::ranges::max_element(moments.high));
+  result.mean = from + mean;
+  result.variance = std::max(0.0, total(moments.squares) / n - mean * mean);
+  result.zeros = total(moments.zeros) / n;
   const auto place = [&](double share) {
     return std::min(static_cast<std::size_t>(share * n), values.size() - 1);
   };
@@ -130,21 +153,22 @@ TensorDistance distance_of(std::span<const float> real, std::span<const float> q
   constexpr double kNothing = 2.2e-16;
   const auto low = static_cast<float>(after.min);
   const auto high = static_cast<float>(after.max);
-  Lanes dots{};
-  Lanes firsts{};
-  Lanes seconds{};
-  std::size_t outside = 0;
-  for (std::size_t i = 0; i < real.size(); ++i) {
-    const auto x = static_cast<double>(real[i]);
-    const auto y = static_cast<double>(quantized[i]);
-    dots[i % kLanes] += x * y;
-    firsts[i % kLanes] += x * x;
-    seconds[i % kLanes] += y * y;
-    outside += real[i] < low || real[i] > high ? 1 : 0;
-  }
+  std::array<double, kLanes> dots{}, firsts{}, seconds{};
+  std::array<std::uint32_t, kLanes> outside{};
+  in_lanes(real.size(), [&](std::size_t at, std::size_t count) {
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      const float value = real[at + lane];
+      const auto x = static_cast<double>(value);
+      const auto y = static_cast<double>(quantized[at + lane]);
+      dots[lane] += x * y;
+      firsts[lane] += x * x;
+      seconds[lane] += y * y;
+      outside[lane] += value < low || value > high ? 1U : 0U;
+    }
+  });
   const double aa = total(firsts);
   const double bb = total(seconds);
-  TensorDistance result{.clipped = static_cast<double>(outside) / static_cast<double>(real.size())};
+  TensorDistance result{.clipped = total(outside) / static_cast<double>(real.size())};
   if (aa < kNothing && bb < kNothing) return result;
   const double cosine = aa * bb < kNothing ? 0 : total(dots) / std::sqrt(aa * bb);
   result.cosine = std::isfinite(cosine) ? cosine : 0;

@@ -112,7 +112,7 @@ class DebugInfoTest(harness.CliTest):
 
     def test_full(self):
         tables = self.quantize("full", "--data", "images.npy")
-        self.assertEqual(len(tables), harness.IMAGES + 2)
+        self.assertEqual(len(tables), 2 + 2)  # a twelfth of the samples, at least two
         rows = tables["round_0.csv"]
         self.assertEqual([row[0] for row in rows], [str(i) for i in range(len(rows))])
         self.check_numbers(rows)
@@ -121,7 +121,7 @@ class DebugInfoTest(harness.CliTest):
         self.assertGreater(float(outputs[1][16]), 0.999)
         self.assertEqual({row[6] for row in rows}, {"Weight", "Activation"})
         summary = tables["output_summary.csv"]
-        self.assertEqual([row[0] for row in summary], [str(i) for i in range(harness.IMAGES)])
+        self.assertEqual([row[0] for row in summary], ["0", "1"])
         self.assertEqual({row[1] for row in summary}, {"scores"})
         grids = [row for row in tables["quant_param.csv"] if row[2] == "filters"]
         self.assertEqual(len(grids), 16)
@@ -158,18 +158,21 @@ class DebugInfoTest(harness.CliTest):
             self.check_joins(tables)
 
     def test_rerun_replaces(self):
-        first = self.quantize("again", "--data", "images.npy")
+        shape, values = harness.read_npy(self.dir / "images.npy")
+        harness.write_npy(self.dir / "twice.npy", "<f4", (2 * harness.IMAGES, *shape[1:]), values * 2)
+        first = self.quantize("again", "--data", "twice.npy")
+        self.assertEqual(len(first), 3 + 2)
         (self.dir / "again" / "mine.txt").write_text("kept")
         self.run_quench("quantize", "model.onnx", "-o", "made.onnx", "--debug-info", "again",
                         "--data", "images.npy", "--limit", "10")
         self.assertEqual((self.dir / "again" / "mine.txt").read_text(), "kept")
         (self.dir / "again" / "mine.txt").unlink()
         second = self.tables("again")
-        self.assertEqual(len(second), 10 + 2)
+        self.assertEqual(len(second), 2 + 2)
         self.assertNotEqual(first["quant_param.csv"], second["quant_param.csv"])
 
     def test_convert_and_ini(self):
-        for kind, files in (("FULL_QUANT", 12), ("WEIGHT_QUANT", 3), ("DYNAMIC_QUANT", 3)):
+        for kind, files in (("FULL_QUANT", 4), ("WEIGHT_QUANT", 3), ("DYNAMIC_QUANT", 3)):
             config = self.config(f"deep/{kind}", kind)
             self.run_quench("convert", "--fmk=ONNX", "--modelFile=model.onnx",
                             "--outputFile=converted", f"--configFile={config}")

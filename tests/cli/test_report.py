@@ -71,8 +71,9 @@ class ReportTest(harness.CliTest):
             self.assertIsNone(re.search(pattern, page.replace(DATA.search(page)[1], "")), pattern)
 
     def test_difference(self):
-        self.report("c.html")
-        self.report("d.html", "--weight-bits", "4")
+        for name, words in (("c", []), ("d", ["--weight-bits", "4"])):
+            self.run_quench("quantize", "model.onnx", "-o", f"{name}.onnx", "--data", "images.npy",
+                            "--report", f"{name}.html", *words)
         diff = self.run_json("report", "diff", "c.html", "d.html")
         rows = diff["layers"]
         self.assertEqual({row["layer"] for row in rows}, {"conv_node", "gemm_node"})
@@ -86,8 +87,8 @@ class ReportTest(harness.CliTest):
         self.assertTrue(any(fact["name"].startswith("scores ") for fact in diff["outputs"]))
         self.assertTrue(any("4" in fact["b"] and fact["a"] != fact["b"] for fact in diff["facts"]))
         text = self.run_quench("report", "diff", "c.html", "d.html").stdout
-        self.assertRegex(text, r"conv_node +integer +8 to 4 ")
-        self.assertRegex(text, r"-?\d+\.\d\d to -?\d+\.\d\d")
+        self.assertRegex(text, r"conv_node +integer +8 -> 4 ")
+        self.assertRegex(text, r"-?\d+\.\d\d -> -?\d+\.\d\d")
 
     def test_difference_of_the_same_and_of_another_model(self):
         self.report("e.html")
