@@ -3,6 +3,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <charconv>
 #include <memory>
 
 #include "cli/commands.h"
@@ -18,17 +19,35 @@ namespace {
 struct CalibrateFlags {
   JobFlags shared;
   std::string out;
-  ResumeOptions resume;
+  std::string shard;
+  CalibrateOptions how;
 };
 
+/// "3/64"
+void read_shard(const std::string& text, CalibrateOptions& how) {
+  const auto number = [&](std::size_t from, std::size_t to, std::int64_t& value) {
+    const char* end = text.data() + to;
+    const auto [stop, error] = std::from_chars(text.data() + from, end, value);
+    return error == std::errc() && stop == end;
+  };
+  const std::size_t slash = text.find('/');
+  const bool good = slash != std::string::npos && number(0, slash, how.shard) &&
+                    number(slash + 1, text.size(), how.shards);
+  if (good && how.shard >= 1 && how.shard <= how.shards) return;
+  throw Error(ErrorKind::Usage, "--shard is '" + text + "'; expected a part and their number, as " +
+                                    "3/64; parts are counted from 1");
+}
+
 int run_calibrate(const CalibrateFlags& flags) {
+  CalibrateOptions how = flags.how;
+  if (!flags.shard.empty()) read_shard(flags.shard, how);
   ProgressBar bar;
   const Context context = make_context(flags.shared.common, bar);
   const QuantizeOptions options =
       options_of(flags.shared, for_runtime(target_of_model(flags.shared.model)));
   Outputs outputs;
   reads_configuration(outputs, flags.shared);
-  calibrate_model(flags.shared.model, flags.out, options, context, flags.resume, outputs);
+  calibrate_model(flags.shared.model, flags.out, options, context, how, outputs);
   outputs.commit();
   bar.clear();
   for (const std::string& note : options.notes) context.warn(note);
@@ -47,12 +66,17 @@ Command setup_calibrate(CLI::App& root) {
       ->required()
       ->type_name("FILE");
   add_job_flags(*app, flags->shared, kForCalibrate);
-  app->add_flag("--resume", flags->resume.resume,
+  app->add_flag("--resume", flags->how.resume,
                 "Go on from FILE.partial, which a run that was stopped left behind");
-  app->add_option("--snapshot-every", flags->resume.snapshot_seconds,
+  app->add_option("--snapshot-every", flags->how.snapshot_seconds,
                   "Seconds between writing FILE.partial")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SECONDS");
+  app->add_option(
+         "--shard", flags->shard,
+         "Only this part of the samples, as 3/64; quantize --stats takes all parts, in order")
+      ->excludes("--distributed")
+      ->type_name("PART/PARTS");
   return {app, [flags] { return run_calibrate(*flags); }};
 }
 

@@ -34,5 +34,6 @@ Command setup_completion(CLI::App& root);
 Command setup_doctor(CLI::App& root);
 Command setup_help(CLI::App& root);
 Command setup_man(CLI::App& root);
+Command setup_launch(CLI::App& root);
 
 }  // namespace quench::cli

@@ -5,10 +5,12 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/distributed.h"
 #include "quench/cpu.h"
 #include "quench/formats.h"
 
@@ -19,6 +21,39 @@ std::vector<std::string> isa_names() {
   std::vector<std::string> names;
   for (const Isa isa : all_isas()) names.emplace_back(to_string(isa));
   return names;
+}
+
+void add_device_flags(CLI::App& app, CommonFlags& flags) {
+  for_experts(app.add_option("--device", flags.device, "Where models run: cpu, cuda or cuda:1"))
+      ->type_name("NAME");
+  for_experts(
+      app.add_option("--precision", flags.precision, "What a GPU computes in: float, tf32 or half"))
+      ->check(CLI::IsMember({"float", "tf32", "half"}))
+      ->type_name("NAME");
+}
+
+void add_rank_flags(CLI::App& app, CommonFlags& flags) {
+  CLI::Option* distributed = for_experts(
+      app.add_flag("--distributed", flags.distributed,
+                   "Share the work with the other processes of quench launch, torchrun, MPI or "
+                   "Slurm"));
+  for_experts(app.add_option("--rank-timeout", flags.rank_timeout,
+                             "Seconds to wait for a process that does not come or is silent"))
+      ->check(CLI::PositiveNumber)
+      ->needs(distributed)
+      ->type_name("SECONDS");
+}
+
+/// As one of several processes: its place among them, and its part of this machine's cores.
+void take_place(const CommonFlags& flags, Context& context) {
+  Launched launched = launched_by_environment();
+  if (flags.rank_timeout > 0) launched.ranks.timeout_seconds = flags.rank_timeout;
+  if (context.threads == 0) {
+    context.threads = std::max(1, context.num_threads() / launched.local_size);
+  }
+  // A GPU for each process of a machine.
+  if (context.device == "cuda") context.device = fmt::format("cuda:{}", launched.local_rank);
+  context.ranks = join_process(launched.ranks, context);
 }
 
 /// Set once, before anything runs.
@@ -59,6 +94,8 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
       ->check(CLI::IsMember(isa_names()))
       ->type_name("NAME");
   for_experts(app.add_option("--seed", flags.seed, "Seed of everything random"))->type_name("N");
+  if (work != Work::Converts) add_device_flags(app, flags);
+  if (work == Work::Shares) add_rank_flags(app, flags);
 }
 
 CLI::Option* add_model(CLI::App& app, std::string& path) {
@@ -105,8 +142,11 @@ Context make_context(const CommonFlags& flags, ProgressBar& bar) {
   if (!flags.max_isa.empty()) set_max_isa(isa_named(flags.max_isa));
   context.threads = flags.threads;
   context.seed = flags.seed;
+  context.device = flags.device;
+  context.precision = flags.precision;
   context.cancel = watch_interrupts();
-  if (flags.quiet) return context;
+  if (flags.distributed) take_place(flags, context);
+  if (flags.quiet || !context.writes()) return context;
   context.progress = [&bar](const Progress& progress) { bar.update(progress); };
   context.log = [&bar, verbose = flags.verbose](LogLevel level, std::string_view line) {
     if (verbose || level == LogLevel::Warning) bar.log(level, line);

@@ -22,13 +22,18 @@ struct CommonFlags {
   int threads = 0;
   std::string max_isa;  ///< empty: what the machine has
   std::uint64_t seed = 0;
+  std::string device = "cpu";
+  std::string precision = "float";
+  bool distributed = false;
+  double rank_timeout = 0;  ///< seconds; 0: as RankOptions has it
 };
 
 /// Which of the common flags make sense for a verb.
-enum class Work { Reads, Runs };
+enum class Work { Reads, Converts, Runs, Shares };
 
-/// Adds --json and --quiet and, for a verb that runs a model, --threads, --max-isa, --seed and
-/// --verbose.
+/// Adds --json and --quiet; where models are run --threads, --max-isa, --seed and --verbose too,
+/// for a verb whose work that is --device, and for one that several processes can share
+/// --distributed.
 void add_common_flags(CLI::App& app, CommonFlags& flags, Work work);
 
 /// Adds the model that a verb reads, with --model-filename and --params-filename; `path` must

@@ -147,7 +147,7 @@ Command setup_convert(CLI::App& root) {
                     std::string(flag.help))
         ->type_name(std::string(flag.value));
   }
-  add_common_flags(*app, flags->common, Work::Runs);
+  add_common_flags(*app, flags->common, Work::Converts);
   return {app, [flags] { return run_convert(*flags); }};
 }
 

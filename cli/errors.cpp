@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <new>
 
+#include "cli/distributed.h"
 #include "cli/style.h"
 
 namespace quench::cli {
@@ -40,11 +41,36 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-int report_error(std::string_view sentence, ExitCode code) {
+namespace {
+
+/// Of several processes one speaks for all.
+bool speaks() {
+  const Ranks* ranks = process_ranks();
+  return ranks == nullptr || ranks->rank() == 0;
+}
+
+/// Ends the job for the other processes, too; whether this one should say why.
+bool tell_ranks(ErrorKind kind, std::string_view sentence) {
+  Ranks* ranks = process_ranks();
+  return ranks == nullptr || ranks->fail(kind, sentence);
+}
+
+int print_error(std::string_view sentence, ExitCode code) {
   const std::string text = printable(sentence);
   const std::string head = styled(STDERR_FILENO, Style::Error, "quench: error:");
   std::fprintf(stderr, "%s %s\n", head.c_str(), text.c_str());
   return code;
+}
+
+int fail_for_all(ErrorKind kind, const std::string& sentence) {
+  const ExitCode code = exit_code(kind);
+  return tell_ranks(kind, sentence) ? print_error(sentence, code) : code;
+}
+
+}  // namespace
+
+int report_error(std::string_view sentence, ExitCode code) {
+  return speaks() ? print_error(sentence, code) : code;
 }
 
 int report_current_exception() {
@@ -52,14 +78,15 @@ int report_current_exception() {
     throw;
   } catch (const Error& error) {
     // A stop that the user asked for needs no sentence.
-    if (error.kind() == ErrorKind::Cancelled) return kInterrupted;
-    return report_error(error.what(), exit_code(error.kind()));
+    if (error.kind() != ErrorKind::Cancelled) return fail_for_all(error.kind(), error.what());
+    (void)tell_ranks(error.kind(), error.what());
+    return kInterrupted;
   } catch (const std::bad_alloc&) {
-    return report_error("there is not enough memory for this", kInternal);
+    return fail_for_all(ErrorKind::Internal, "there is not enough memory for this");
   } catch (const std::exception& error) {
-    return report_error(std::string("internal: ") + error.what(), kInternal);
+    return fail_for_all(ErrorKind::Internal, std::string("internal: ") + error.what());
   } catch (...) {
-    return report_error("internal: something unknown was thrown", kInternal);
+    return fail_for_all(ErrorKind::Internal, "internal: something unknown was thrown");
   }
 }
 

@@ -122,7 +122,7 @@ Command setup_eval(CLI::App& root) {
       ->type_name("METRIC=X");
   add_data_flags(*app, flags->data);
   add_dequant_flag(*app, flags->dequantize);
-  add_common_flags(*app, flags->common, Work::Runs);
+  add_common_flags(*app, flags->common, Work::Shares);
   return {app, [flags] { return run(*flags); }};
 }
 

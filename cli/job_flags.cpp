@@ -23,7 +23,7 @@ void add_job_flags(CLI::App& app, JobFlags& flags, unsigned job, const QuantizeO
   for_experts(app.add_option("--data-config", flags.data_config,
                              "INI file with a [data_preprocess_param] section; flags override it"))
       ->type_name("INI");
-  add_common_flags(app, flags.common, Work::Runs);
+  add_common_flags(app, flags.common, Work::Shares);
   flags.options.add(app, job, defaults);
 }
 

@@ -19,6 +19,7 @@
 
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/distributed.h"
 #include "cli/errors.h"
 #include "cli/usage.h"
 #include "quench/files.h"
@@ -32,7 +33,7 @@ std::vector<Command> setup_commands(CLI::App& root) {
           setup_lint(root),    setup_convert(root),    setup_retarget(root), setup_pack(root),
           setup_unpack(root),  setup_list(root),       setup_demo(root),     setup_analyze(root),
           setup_report(root),  setup_completion(root), setup_doctor(root),   setup_help(root),
-          setup_man(root)};
+          setup_man(root),     setup_launch(root)};
 }
 
 /// The headings of the list of commands, and what stands under them.
@@ -40,7 +41,7 @@ void group_commands(CLI::App& root) {
   const std::vector<std::pair<const char*, std::vector<const char*>>> groups = {
       {"Start here", {"quantize", "eval", "inspect", "run", "demo", "help"}},
       {"Look closer", {"doctor", "analyze", "compare", "bench", "lint", "report"}},
-      {"In steps", {"calibrate", "train"}},
+      {"In steps", {"calibrate", "train", "launch"}},
       {"Files", {"convert", "retarget", "pack", "unpack"}},
       {"Lists and shells", {"list", "completion", "man"}}};
   for (const auto& [heading, names] : groups) {
@@ -73,7 +74,10 @@ int flush_output(int code) {
 
 int run_command(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
-    if (command.app->parsed()) return flush_output(command.run());
+    if (!command.app->parsed()) continue;
+    const int code = flush_output(command.run());
+    leave_ranks();
+    return code;
   }
   return kUsage;
 }
@@ -114,6 +118,10 @@ void spin_briefly() {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   (void)::setenv("GOMP_SPINCOUNT", "1000", 0);
 }
+
+/// What libtorch 2 logs when another process has left or does not come is no news, and pages long:
+/// what went wrong is said in a sentence.
+void log_briefly() { (void)::setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0); }
 
 /// A file that may not grow further is an error that names it, not a signal that leaves it behind.
 void survive_size_limits() { (void)std::signal(SIGXFSZ, SIG_IGN); }
@@ -169,6 +177,7 @@ int leave(int code) {
 
 int main(int argc, char** argv) {
   quench::cli::spin_briefly();
+  quench::cli::log_briefly();
   quench::cli::survive_size_limits();
   quench::cli::watch_mapped_files();
   quench::cli::give_memory_back();

@@ -22,6 +22,7 @@ int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
   QuantizeOptions options = options_of(flags, for_runtime(target_of_output(extras.out)));
   refuse_idle_options(flags.options.given(), options);
   Outputs outputs;
+  if (!context.writes()) outputs.keep_nothing();
   reads_configuration(outputs, flags);
   if (!extras.report_json.empty()) outputs.writes(extras.report_json, "the JSON report");
   options.report_save_path = extras.report;
@@ -34,12 +35,14 @@ int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
   }
   const QuantizeReport report = quantize(flags.model, extras.out, options, context, outputs);
   Json json = to_json(report);
+  if (!context.writes()) return kOk;
   if (!extras.report_json.empty()) write_json(json, extras.report_json, outputs);
   outputs.commit();
   bar.clear();
   for (const std::string& warning : report.warnings) context.warn(warning);
   if (!options.data.labels.empty()) {
-    const BeforeAndAfter scores = score_both(flags.model, extras.out, options.data, context);
+    const BeforeAndAfter scores =
+        score_both(flags.model, extras.out, options.data, context.alone());
     bar.clear();
     json["scores"] = to_json(scores);
     if (!flags.common.json) {

@@ -49,7 +49,7 @@ int run_train(const TrainFlags& flags) {
   const QuantizeReport report = quantize(flags.job.model, flags.out, options, context, outputs);
   outputs.commit();
   // What was trained lies in the output now.
-  if (own_checkpoint) std::filesystem::remove(training.checkpoint);
+  if (own_checkpoint && context.writes()) std::filesystem::remove(training.checkpoint);
   bar.clear();
   for (const std::string& warning : report.warnings) context.warn(warning);
   if (flags.job.common.json) {

@@ -14,7 +14,7 @@ ROOMS = [
 ]
 # The room that each public header belongs to.
 PUBLIC_HEADERS = {
-    "error": "base", "cpu": "base", "context": "base", "nearest": "base", "files": "base",
+    "error": "base", "cpu": "base", "context": "base", "nearest": "base", "files": "base", "ranks": "base",
     "jobs": "job", "dtype": "tensor", "tensor": "tensor", "node": "ir",
     "graph": "ir", "model": "ir", "data": "data", "given_samples": "data", "truth": "data", "presets": "data", "doctor": "evaluate", "session": "exec", "metrics": "metrics",
     "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "observers": "compat", "statistics": "observe", "lower": "lower", "retarget": "retarget",
@@ -28,6 +28,7 @@ THIRD_PARTY = {
     "torch/": ["src/exec/", "src/qat/", "examples/"],
     "ATen/": ["src/exec/", "src/qat/", "include/quench/quanter.h"],
     "c10/": ["src/exec/", "src/qat/"],
+    "gloo/": ["src/exec/"],
     "dnnl": ["src/exec/"],
     "oneapi/dnnl/": ["src/exec/"],
     "google/protobuf/": ["src/formats/"],

@@ -5,10 +5,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 namespace quench {
+
+class Ranks;
 
 /// How much a log line matters.
 enum class LogLevel { Debug, Info, Warning };
@@ -31,14 +34,24 @@ struct Context {
   std::uint64_t seed = 0;
   /// Folder of the loadable modules; empty means beside libquench.
   std::string module_dir;
+  /// Where models run: "cpu", "cuda" or "cuda:1".
+  std::string device = "cpu";
+  /// What a GPU multiplies in: "float", "tf32" or "half".
+  std::string precision = "float";
+  /// The processes that share the work (quench/ranks.h); null: this one does it alone.
+  std::shared_ptr<Ranks> ranks = nullptr;
 
   void info(std::string_view line) const;
   void warn(std::string_view line) const;
   void report(std::string_view phase, std::int64_t done, std::int64_t total) const;
-  /// Throws if the caller has asked to stop.
+  /// Throws if the caller has asked to stop, or another rank has failed.
   void check_cancelled() const;
   /// `threads`, or the number of cores when that is 0.
   int num_threads() const;
+  /// Whether files are this process's to write: of several ranks, the first alone writes.
+  bool writes() const;
+  /// The same settings for work that is this process's alone.
+  Context alone() const;
 };
 
 }  // namespace quench

@@ -33,6 +33,9 @@ class Outputs {
   void writes(const std::string& path, const std::string& what);
   /// As `writes`, for a file that may come to be written: whether it can be is not tried.
   void may_write(const std::string& path, const std::string& what);
+  /// Another process writes (a rank of the same job): from now on no path is tried, and nothing is
+  /// put in place.
+  void keep_nothing() noexcept;
 
   /// A file that is written, but does not have its name yet. Returns its bytes.
   std::uint64_t add(std::unique_ptr<Staged> file);

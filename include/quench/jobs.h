@@ -16,7 +16,7 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
                         const QuantizeOptions& options, const Context& context, Outputs& outputs);
 void calibrate_model(const std::string& model_path, const std::string& statistics_path,
                      const QuantizeOptions& options, const Context& context,
-                     const ResumeOptions& resume, Outputs& outputs);
+                     const CalibrateOptions& how, Outputs& outputs);
 SensitivityResult analyze_sensitivity(const std::string& model_path, const AnalyzeOptions& options,
                                       const SensitivityOptions& how, const Context& context,
                                       Outputs& outputs);

@@ -95,16 +95,20 @@ Model prepare_for_quantization(Model model, const FuseOptions& fuse = {});
 /// Fixes the shapes of graph inputs; an input that is not there is an Error(Usage).
 void set_input_shapes(Model& model, const std::map<std::string, Shape>& shapes);
 
-/// How `calibrate_model` survives being stopped.
-struct ResumeOptions {
+/// Which part of the samples `calibrate_model` takes, and how it survives being stopped.
+struct CalibrateOptions {
   bool resume = false;           ///< go on from FILE.partial where there is one
   double snapshot_seconds = 30;  ///< between writing that file
+  /// Part `shard` of `shards`, from 1 on: the statistics of all parts together, in their order, are
+  /// those of one pass.
+  std::int64_t shard = 1;
+  std::int64_t shards = 1;
 };
 /// Collects the statistics of every value that the plan wants and writes them to a file. A pass
 /// that is resumed gives the same bytes as one that was never stopped; a snapshot of another model,
 /// other data or other settings is an Error(BadData).
 void calibrate_model(const std::string& model_path, const std::string& statistics_path,
                      const QuantizeOptions& options, const Context& context = {},
-                     const ResumeOptions& resume = {});
+                     const CalibrateOptions& how = {});
 
 }  // namespace quench

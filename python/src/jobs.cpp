@@ -84,7 +84,7 @@ QuantizeResult train_model(const py::object& model, const py::object& output,
 void calibrate(const py::object& model, const py::object& output, const py::object& data,
                const py::kwargs& kwargs) {
   Keywords words(kwargs);
-  ResumeOptions resume;
+  CalibrateOptions resume;
   resume.resume = words.take_as("resume", false);
   const std::string path = to_path(output);
   const auto call = words.take_call();

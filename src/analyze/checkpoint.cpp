@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/share.h"
 
 namespace quench::analyze {
 namespace {
@@ -47,10 +48,28 @@ Scores scores_of(const Json& layers) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(std::string path, ScoreOrigin origin)
-    : path_(std::move(path)), origin_(std::move(origin)) {}
+Checkpoint::Checkpoint(std::string path, ScoreOrigin origin, const Context& context)
+    : path_(std::move(path)), origin_(std::move(origin)), context_(context) {}
 
 Scores Checkpoint::load() const {
+  if (!context_.ranks) return read();
+  Scores scores;
+  Packer packer;
+  if (context_.writes()) {
+    for (const auto& [name, list] : read()) {
+      packer.put(name);
+      packer.put_all(list);
+    }
+  }
+  const Bytes bytes = broadcast(*context_.ranks, "the checkpoint", packer.take());
+  for (Unpacker unpacker(bytes); !unpacker.at_end();) {
+    const std::string name = unpacker.text();
+    scores[name] = unpacker.all<SampleScore>();
+  }
+  return scores;
+}
+
+Scores Checkpoint::read() const {
   if (!std::filesystem::exists(path_)) return {};
   const Json json = Json::parse(read_text(path_), nullptr, false);
   try {
@@ -71,6 +90,7 @@ Scores Checkpoint::load() const {
 }
 
 void Checkpoint::save(const Scores& scores, bool now) {
+  if (!context_.writes()) return;
   const auto time = std::chrono::steady_clock::now();
   if (!now && time - last_ < std::chrono::seconds(1)) return;
   last_ = time;

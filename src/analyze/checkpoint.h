@@ -17,18 +17,23 @@ struct ScoreOrigin {
   bool operator==(const ScoreOrigin&) const = default;
 };
 
-/// A file of scores. Written at most every second, whole or not at all.
+/// A file of scores. Written at most every second, whole or not at all; of several ranks, the first
+/// alone reads and writes it.
 class Checkpoint {
  public:
-  Checkpoint(std::string path, ScoreOrigin origin);
+  /// `context` must outlive it.
+  Checkpoint(std::string path, ScoreOrigin origin, const Context& context);
   /// The scores in the file; none when there is no file. Throws Error(BadData) when they belong to
   /// another model, other data or other settings.
   Scores load() const;
   void save(const Scores& scores, bool now = false);
 
  private:
+  Scores read() const;
+
   std::string path_;
   ScoreOrigin origin_;
+  const Context& context_;
   std::chrono::steady_clock::time_point last_{};
 };
 

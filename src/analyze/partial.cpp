@@ -64,7 +64,7 @@ PartialRunner::PartialRunner(Simulator& simulator, std::vector<std::string> outp
       outputs_(std::move(outputs)),
       context_(context),
       uses_(simulator.model().graph),
-      alone_(context) {
+      alone_(context.alone()) {
   std::set<std::string> taps(outputs_.begin(), outputs_.end());
   for (const Layer& layer : simulator_.layers()) {
     segments_.push_back(make_segment(layer));
@@ -87,7 +87,7 @@ void PartialRunner::open_workers() {
     if (value.constant) bytes += static_cast<std::int64_t>(value.constant->bytes().size());
   }
   const std::int64_t most = std::min<std::int64_t>(context_.num_threads(), kWorkerBytes / bytes);
-  if (most < 2) return;
+  if (most < 2 || context_.device != "cpu") return;  // a GPU is one worker
   alone_.threads = 1;
   for (std::int64_t i = 0; i < most; ++i) {
     workers_.emplace_back(simulator_.model(), SessionOptions{.taps = taps_}, alone_);
@@ -183,6 +183,7 @@ const TensorMap& PartialRunner::set_batch(const evaluation::EvalBatch& batch) {
 }
 
 void PartialRunner::run(std::span<const std::size_t> layers, const Take& take) {
+  context_.check_cancelled();
   for (const std::size_t index : layers) {
     Segment& segment = segments_.at(index);
     if (segment.session) continue;
@@ -194,7 +195,7 @@ void PartialRunner::run(std::span<const std::size_t> layers, const Take& take) {
   std::mutex mutex;
   const auto work = [&](Session& behind) {
     for (std::size_t i = next++; i < layers.size(); i = next++) {
-      context_.check_cancelled();
+      alone_.check_cancelled();
       const TensorMap outputs = run_one(segments_[layers[i]], behind);
       const std::lock_guard lock(mutex);
       take(layers[i], outputs);

@@ -7,6 +7,7 @@
 
 #include "analyze/partial.h"
 #include "base/format.h"
+#include "base/share.h"
 
 namespace quench::analyze {
 namespace {
@@ -30,21 +31,93 @@ bool has_batch(const SensitivityJob& job, const std::string& layer, std::int64_t
          job.evaluator.data().samples_until(batch);
 }
 
+/// Of the given layers, those that were not run on a batch yet.
+std::vector<std::size_t> open_on(const SensitivityJob& job, std::int64_t batch,
+                                 const std::vector<std::size_t>& layers) {
+  std::vector<std::size_t> open;
+  for (const std::size_t i : layers) {
+    if (!has_batch(job, job.simulator.layers()[i].name, batch)) open.push_back(i);
+  }
+  return open;
+}
+
 /// Runs the given layers on one batch.
 void score_batch(SensitivityJob& job, PartialRunner& runner, std::int64_t batch,
                  const std::vector<std::size_t>& layers) {
-  const auto& all = job.simulator.layers();
-  std::vector<std::size_t> open;
-  for (const std::size_t i : layers) {
-    if (!has_batch(job, all[i].name, batch)) open.push_back(i);
-  }
+  const std::vector<std::size_t> open = open_on(job, batch, layers);
   if (open.empty()) return;
   const auto samples = job.evaluator.data().batch(batch);
   const TensorMap& expected = runner.set_batch(*samples);
   runner.run(open, [&](std::size_t i, const TensorMap& outputs) {
-    job.metric.add(*samples, outputs, expected, job.scores[all[i].name]);
+    job.metric.add(*samples, outputs, expected, job.scores[job.simulator.layers()[i].name]);
   });
   note(job);
+}
+
+/// Some layers on one batch: what ranks take from their queue.
+struct Piece {
+  std::int64_t batch = 0;
+  std::vector<std::size_t> layers;
+};
+
+/// The batches from `first` on, in pieces: enough of them that no rank waits long for the last.
+std::vector<Piece> pieces_of(const SensitivityJob& job, std::int64_t first, std::int64_t count,
+                             const std::vector<std::size_t>& layers) {
+  constexpr std::int64_t kPiecesEach = 4;
+  const std::int64_t wanted = kPiecesEach * job.context.ranks->size();
+  const std::int64_t parts = (wanted + count - 1) / count;
+  std::vector<Piece> pieces;
+  for (std::int64_t batch = first; batch < first + count; ++batch) {
+    const std::vector<std::size_t> open = open_on(job, batch, layers);
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const Share share = share_of(static_cast<std::int64_t>(open.size()), 1, part, parts);
+      if (share.count == 0) continue;
+      const auto begin = open.begin() + share.first;
+      pieces.push_back({.batch = batch, .layers = {begin, begin + share.count}});
+    }
+  }
+  return pieces;
+}
+
+/// Runs the given layers on some batches, shared by all ranks.
+void score_together(SensitivityJob& job, PartialRunner& runner, std::int64_t first,
+                    std::int64_t count, const std::vector<std::size_t>& layers) {
+  const std::vector<Piece> pieces = pieces_of(job, first, count, layers);
+  std::int64_t current = -1;
+  std::shared_ptr<const evaluation::EvalBatch> samples;
+  const TensorMap* expected = nullptr;
+  const auto run = [&](std::int64_t index) {
+    const Piece& piece = pieces[static_cast<std::size_t>(index)];
+    if (piece.batch != current) {
+      samples = job.evaluator.data().batch(piece.batch);
+      expected = &runner.set_batch(*samples);
+      current = piece.batch;
+    }
+    std::map<std::size_t, std::vector<SampleScore>> scores;
+    runner.run(piece.layers, [&](std::size_t layer, const TensorMap& outputs) {
+      job.metric.add(*samples, outputs, *expected, scores[layer]);
+    });
+    Packer packer;
+    for (const std::size_t layer : piece.layers) packer.put_all(scores[layer]);
+    return packer.take();
+  };
+  const auto results =
+      spread(*job.context.ranks, "scores of layers", static_cast<std::int64_t>(pieces.size()), run);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    Unpacker unpacker(results[i]);
+    for (const std::size_t layer : pieces[i].layers) {
+      const auto scores = unpacker.all<SampleScore>();
+      auto& all = job.scores[job.simulator.layers()[layer].name];
+      all.insert(all.end(), scores.begin(), scores.end());
+    }
+  }
+  note(job);
+}
+
+/// Batches that ranks share between two checkpoints.
+std::int64_t batches_at_once(const SensitivityJob& job) {
+  constexpr std::int64_t kBatchesEach = 8;
+  return kBatchesEach * job.context.ranks->size();
 }
 
 std::vector<std::size_t> all_of(const SensitivityJob& job) {
@@ -103,9 +176,16 @@ std::vector<std::size_t> undecided(const SensitivityJob& job,
 void score_exactly(SensitivityJob& job) {
   PartialRunner runner(job.simulator, job.metric.outputs(), job.context);
   const std::vector<std::size_t> layers = all_of(job);
-  for (std::int64_t batch = 0; batch < job.evaluator.data().batches(); ++batch) {
-    score_batch(job, runner, batch, layers);
-    job.context.report("sensitivity", batch + 1, job.evaluator.data().batches());
+  const std::int64_t all = job.evaluator.data().batches();
+  const std::int64_t step = job.context.ranks ? batches_at_once(job) : 1;
+  for (std::int64_t batch = 0; batch < all; batch += step) {
+    const std::int64_t count = std::min(step, all - batch);
+    if (job.context.ranks) {
+      score_together(job, runner, batch, count, layers);
+    } else {
+      score_batch(job, runner, batch, layers);
+    }
+    job.context.report("sensitivity", batch + count, all);
   }
 }
 
@@ -115,7 +195,11 @@ void score_quickly(SensitivityJob& job, std::size_t worst) {
   const std::int64_t batches = job.evaluator.data().batches();
   double left = kQuickPart * static_cast<double>(batches) * static_cast<double>(active.size());
   for (std::int64_t batch = 0; batch < batches && !active.empty(); ++batch) {
-    score_batch(job, runner, batch, active);
+    if (job.context.ranks) {
+      score_together(job, runner, batch, 1, active);
+    } else {
+      score_batch(job, runner, batch, active);
+    }
     left -= static_cast<double>(active.size());
     job.context.report("sensitivity", batch + 1, batches);
     const std::size_t seen = job.scores.at(job.simulator.layers()[active[0]].name).size();
@@ -125,17 +209,47 @@ void score_quickly(SensitivityJob& job, std::size_t worst) {
   }
 }
 
-void score_plainly(SensitivityJob& job, bool reverse) {
-  std::int64_t done = 0;
-  const auto& layers = job.simulator.layers();
-  for (const Layer& layer : layers) {
-    job.context.report("sensitivity", done++, static_cast<std::int64_t>(layers.size()));
-    if (has_batch(job, layer.name, job.evaluator.data().batches() - 1)) continue;
-    const Choice choice =
-        reverse ? Choice{.in_float = {layer.name}} : job.simulator.only(layer.name);
-    job.scores[layer.name] = job.evaluator.samples(job.simulator.quantized(choice), job.metric);
-    note(job);
+void score_layers(const LayerScoring& job, const std::function<bool(std::size_t)>& has,
+                  const std::function<std::vector<SampleScore>(std::size_t)>& score) {
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < job.layers.size(); ++i) {
+    if (!has(i)) open.push_back(i);
   }
+  const auto count = static_cast<std::int64_t>(open.size());
+  const auto run = [&](std::int64_t i) {
+    job.context.check_cancelled();
+    job.context.report("sensitivity", i, count);
+    return score(open[static_cast<std::size_t>(i)]);
+  };
+  const auto keep = [&](std::size_t i, std::vector<SampleScore> scores) {
+    job.scores[job.layers[open[i]].name] = std::move(scores);
+    if (job.checkpoint) job.checkpoint();
+  };
+  if (!job.context.ranks) {
+    for (std::size_t i = 0; i < open.size(); ++i) keep(i, run(static_cast<std::int64_t>(i)));
+    return;
+  }
+  const auto results = spread(*job.context.ranks, "scores of layers", count, [&](std::int64_t i) {
+    Packer packer;
+    packer.put_all(run(i));
+    return packer.take();
+  });
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    keep(i, Unpacker(results[i]).all<SampleScore>());
+  }
+}
+
+void score_plainly(SensitivityJob& job, bool reverse) {
+  const auto& layers = job.simulator.layers();
+  const std::int64_t last = job.evaluator.data().batches() - 1;
+  score_layers(
+      {layers, job.scores, job.context, job.checkpoint},
+      [&](std::size_t i) { return has_batch(job, layers[i].name, last); },
+      [&](std::size_t i) {
+        const std::string& name = layers[i].name;
+        const Choice choice = reverse ? Choice{.in_float = {name}} : job.simulator.only(name);
+        return job.evaluator.samples_here(job.simulator.quantized(choice), job.metric);
+      });
 }
 
 std::vector<LayerSensitivity> rank(const std::vector<Layer>& layers, const SampleMetric& metric,

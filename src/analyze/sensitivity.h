@@ -39,6 +39,17 @@ void score_plainly(SensitivityJob& job, bool reverse);
 /// `worst`.
 void score_quickly(SensitivityJob& job, std::size_t worst);
 
+/// What `score_layers` works on.
+struct LayerScoring {
+  const std::vector<Layer>& layers;
+  Scores& scores;
+  const Context& context;
+  std::function<void()> checkpoint;  ///< called when `scores` have grown; may be empty
+};
+/// Scores every layer that `scores` do not have yet, each on whichever rank is free.
+void score_layers(const LayerScoring& job, const std::function<bool(std::size_t)>& has,
+                  const std::function<std::vector<SampleScore>(std::size_t)>& score);
+
 /// Layers in the order that users read: the one that costs most first.
 std::vector<LayerSensitivity> rank(const std::vector<Layer>& layers, const SampleMetric& metric,
                                    const Scores& scores, bool reverse);

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/format.h"
+#include "quench/ranks.h"
 
 namespace quench {
 
@@ -24,6 +25,15 @@ void Context::check_cancelled() const {
   if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) {
     fail(ErrorKind::Cancelled, "stopped on request");
   }
+  if (ranks) ranks->check();
+}
+
+bool Context::writes() const { return !ranks || ranks->rank() == 0; }
+
+Context Context::alone() const {
+  Context copy = *this;
+  copy.ranks.reset();
+  return copy;
 }
 
 int Context::num_threads() const {

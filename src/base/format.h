@@ -11,7 +11,19 @@
 
 namespace quench {
 
+#if __has_include(<format>)
+/// An object, so that the namespaces of arguments are not searched: a newer compiler's std::format,
+/// which libtorch's headers may bring, is no rival.
+struct Formatter {
+  template <typename... Args>
+  std::string operator()(fmt::format_string<Args...> text, Args&&... args) const {
+    return fmt::format(text, std::forward<Args>(args)...);
+  }
+};
+inline constexpr Formatter format;
+#else
 using fmt::format;
+#endif
 
 /// Throws Error(kind) with a formatted sentence.
 template <typename... Args>

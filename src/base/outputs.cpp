@@ -65,6 +65,7 @@ struct Outputs::State {
   std::vector<Place> written;
   std::vector<std::unique_ptr<Staged>> staged;
   std::vector<std::string> removed;
+  bool keeps = true;
 
   void check_not_read(const Place& place) const {
     for (const Place& each : read) {
@@ -113,6 +114,7 @@ void Outputs::may_write(const std::string& path, const std::string& what) {
 
 void Outputs::writes(const std::string& path, const std::string& what) {
   may_write(path, what);
+  if (!state_->keeps) return;
   const AtomicFile probe(path);  // a path that cannot be written: say so before the work
 }
 
@@ -123,9 +125,12 @@ std::uint64_t Outputs::add(std::unique_ptr<Staged> file) {
   return state_->staged.back()->size();
 }
 
+void Outputs::keep_nothing() noexcept { state_->keeps = false; }
+
 void Outputs::removes(const std::string& path) { state_->removed.push_back(path); }
 
 void Outputs::commit() {
+  if (!state_->keeps) return;
   for (const std::string& path : state_->removed) {
     std::error_code ignored;
     fs::remove(path, ignored);

@@ -5,27 +5,13 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/share.h"
 #include "calibrate/tally.h"
+#include "data/slice.h"
+#include "observe/statistics_bytes.h"
 
 namespace quench::calibrate {
 namespace {
-
-/// Part of another source.
-class Slice final : public SampleSource {
- public:
-  Slice(SampleSource& whole, std::int64_t first, std::int64_t count)
-      : whole_(whole), first_(first), count_(count) {}
-  std::int64_t size() const override { return count_; }
-  bool has_labels() const override { return whole_.has_labels(); }
-  Sample read(std::int64_t index) override { return whole_.read(first_ + index); }
-  bool concurrent() const override { return whole_.concurrent(); }
-  bool batchable() const override { return whole_.batchable(); }
-
- private:
-  SampleSource& whole_;
-  std::int64_t first_;
-  std::int64_t count_;
-};
 
 /// The batch that the model fixes, or 0.
 std::int64_t fixed_batch(const Model& model) {
@@ -38,17 +24,16 @@ std::int64_t fixed_batch(const Model& model) {
   return 0;
 }
 
-}  // namespace
-
-StatisticMap collect(const Model& model, const std::vector<std::string>& values,
-                     SampleSource& source, const CollectOptions& options, const Context& context) {
+std::int64_t samples_of(const SampleSource& source, const CollectOptions& options) {
   const std::int64_t rest = source.size() - options.first;
-  const std::int64_t count = options.count < 0 ? rest : std::min(options.count, rest);
-  if (count <= 0 && options.first == 0) {
-    fail(ErrorKind::BadData,
-         "there are no samples to calibrate with; give --data a folder or file "
-         "that holds some");
-  }
+  return options.count < 0 ? rest : std::min(options.count, rest);
+}
+
+/// The pass of this process, over all that the options name.
+StatisticMap collect_here(const Model& model, const std::vector<std::string>& values,
+                          SampleSource& source, const CollectOptions& options,
+                          const Context& context) {
+  const std::int64_t count = samples_of(source, options);
   Tally tally(values, context.num_threads());
   tally.merge(options.seen);
   if (count <= 0) return tally.statistics();
@@ -63,7 +48,7 @@ StatisticMap collect(const Model& model, const std::vector<std::string>& values,
     options.on_other(sample);
   };
   Session session(model, session_options, context);
-  Slice slice(source, options.first, count);
+  data::Slice slice(source, options.first, count);
   const std::int64_t fixed = fixed_batch(model);
   const std::int64_t batch_size = fixed > 0 ? fixed : options.batch;
   BatchReader reader(slice, source.batchable() ? batch_size : 1, context,
@@ -79,6 +64,45 @@ StatisticMap collect(const Model& model, const std::vector<std::string>& values,
     if (options.after_batch) options.after_batch(done, [&] { return tally.statistics(); });
   }
   return tally.statistics();
+}
+
+/// The pass of all ranks: each has neighbouring batches, and what they saw is joined in their
+/// order, as if one process had seen all.
+StatisticMap collect_together(const Model& model, const std::vector<std::string>& values,
+                              SampleSource& source, const CollectOptions& options,
+                              const Context& context) {
+  Ranks& ranks = *context.ranks;
+  const std::int64_t fixed = fixed_batch(model);
+  const Share share = share_of(samples_of(source, options), fixed > 0 ? fixed : options.batch,
+                               ranks.rank(), ranks.size());
+  CollectOptions own = options;
+  own.first = options.first + share.first;
+  own.count = share.count;
+  if (ranks.rank() > 0) own.seen.clear();
+  StatisticMap statistics = collect_here(model, values, source, own, context);
+  constexpr std::string_view kWhat = "statistics";
+  join_up(
+      ranks, kWhat, [&] { return observe::to_bytes(statistics); },
+      [&](const Bytes& part) { append(statistics, observe::from_bytes(part)); });
+  Bytes all;
+  if (ranks.rank() == 0) all = observe::to_bytes(statistics);
+  all = broadcast(ranks, kWhat, std::move(all));
+  return ranks.rank() == 0 ? statistics : observe::from_bytes(all);
+}
+
+}  // namespace
+
+StatisticMap collect(const Model& model, const std::vector<std::string>& values,
+                     SampleSource& source, const CollectOptions& options, const Context& context) {
+  if (samples_of(source, options) <= 0 && options.first == 0) {
+    fail(ErrorKind::BadData,
+         "there are no samples to calibrate with; give --data a folder or file "
+         "that holds some");
+  }
+  // Who wants to see every sample gets them all, on every rank.
+  const bool watched = options.on_outputs || options.on_other || options.after_batch;
+  return context.ranks && !watched ? collect_together(model, values, source, options, context)
+                                   : collect_here(model, values, source, options, context);
 }
 
 }  // namespace quench::calibrate

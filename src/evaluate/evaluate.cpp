@@ -11,7 +11,10 @@
 #include "evaluate/random_inputs.h"
 #include "evaluate/raw_pixels.h"
 #include "evaluate/scoring.h"
+#include "evaluate/shared_scores.h"
+#include "formats/fingerprint.h"
 #include "metrics/metric.h"
+#include "quench/ranks.h"
 
 namespace quench {
 namespace {
@@ -32,15 +35,16 @@ class Reference {
     }
   }
 
-  void add(const Feed& feed, const TensorMap& actual) {
+  /// The card of pair `i` has the number `first` + i.
+  void add(const Feed& feed, const TensorMap& actual, std::size_t first, SharedScores& scores) {
     const TensorMap expected = session_.run(feed.inputs);
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
-      cards_[i].add(real_rows(actual.at(pairs_[i].actual), feed.samples, feed.rows),
-                    real_rows(expected.at(pairs_[i].expected), feed.samples, feed.rows));
+      scores.add(first + i, real_rows(actual.at(pairs_[i].actual), feed.samples, feed.rows),
+                 real_rows(expected.at(pairs_[i].expected), feed.samples, feed.rows));
     }
   }
 
-  const std::vector<ScoreCard>& cards() const { return cards_; }
+  std::vector<ScoreCard>& cards() { return cards_; }
 
  private:
   Session session_;
@@ -132,15 +136,26 @@ void merge_into(std::vector<OutputScores>& outputs, OutputScores scores) {
   outputs.push_back(std::move(scores));
 }
 
+/// Ranks score one model on one data set.
+void agree(const Model& model, const EvaluateOptions& options, const Context& context) {
+  if (!context.ranks) return;
+  context.ranks->agree("the model", fingerprint(model));
+  context.ranks->agree("what is asked for",
+                       format("{} {} {} {}", fmt::join(options.metrics, ","), options.reference,
+                              options.output, options.batch));
+}
+
 }  // namespace
 
 EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& options,
                         const Context& context) {
   check(options);
   const Model model = load(model_path);
+  agree(model, options, context);
   Session session(model, {.dequantize = options.dequantize}, context);
   const std::string output = choose_output(session, options.output);
-  FeedReader reader(options, session.inputs(), context);
+  FeedReader reader(options, session.inputs(), context, true);
+  if (context.ranks) context.ranks->agree("the data set", reader.identity());
   const MetricChoice metrics = choose_metrics(options, reader.truths().get());
   check_labels(options, metrics, reader);
   std::optional<Reference> reference;
@@ -152,16 +167,22 @@ EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& op
       evaluation::doubt_raw_pixels(model, model_path, options.data.path, *reader.source(), context);
   if (doubt) context.warn(*doubt);
   ScoreCard labelled(output, metrics.with_labels, metrics.custom_with_labels, reader.truths());
+  std::vector<ScoreCard*> cards = {&labelled};
+  if (reference) {
+    for (ScoreCard& card : reference->cards()) cards.push_back(&card);
+  }
+  SharedScores scores(std::move(cards), context);
   EvaluateResult result{.batch = reader.batch(), .outputs = {}};
   const auto start = std::chrono::steady_clock::now();
   while (const std::optional<Feed> feed = reader.next()) {
     const TensorMap outputs = session.run(feed->inputs);
     if (metrics.any_with_labels()) {
-      labelled.add(real_rows(outputs.at(output), feed->samples, feed->rows), labels_of(*feed));
+      scores.add(0, real_rows(outputs.at(output), feed->samples, feed->rows), labels_of(*feed));
     }
-    if (reference) reference->add(*feed, outputs);
+    if (reference) reference->add(*feed, outputs, 1, scores);
     result.samples += feed->samples;
   }
+  result.samples = scores.join(result.samples);
   const auto elapsed = std::chrono::steady_clock::now() - start;
   result.seconds = std::chrono::duration<double>(elapsed).count();
   if (metrics.any_with_labels()) result.outputs.push_back(labelled.scores());

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/share.h"
 #include "evaluate/feeds.h"
 #include "evaluate/scoring.h"
 
@@ -156,6 +157,40 @@ OutputError Evaluator::error(const Model& model) const {
 
 std::vector<SampleScore> Evaluator::samples(const Model& model, const SampleMetric& metric,
                                             const GoOn& go_on) const {
+  return context_->ranks ? samples_together(model, metric, go_on)
+                         : samples_here(model, metric, go_on);
+}
+
+std::vector<SampleScore> Evaluator::samples_together(const Model& model, const SampleMetric& metric,
+                                                     const GoOn& go_on) const {
+  Ranks& ranks = *context_->ranks;
+  Session session(model, {}, *context_);
+  std::vector<SampleScore> scores;
+  const std::int64_t all = data_->batches();
+  // Who may stop early looks after each batch: few are run that are not looked at.
+  const std::int64_t wave = go_on ? ranks.size() : std::max<std::int64_t>(all, 1);
+  for (std::int64_t first = 0; first < all; first += wave) {
+    const std::int64_t count = std::min(wave, all - first);
+    const auto parts = spread(ranks, "scores", count, [&](std::int64_t i) {
+      const auto batch = data_->batch(first + i);
+      std::vector<SampleScore> own;
+      metric.add(*batch, session.run(batch->inputs, metric.outputs()),
+                 expected_[static_cast<std::size_t>(first + i)], own);
+      Packer packer;
+      packer.put_all(own);
+      return packer.take();
+    });
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto part = Unpacker(parts[static_cast<std::size_t>(i)]).all<SampleScore>();
+      scores.insert(scores.end(), part.begin(), part.end());
+      if (first + i + 1 < all && go_on && !go_on(scores)) return scores;
+    }
+  }
+  return scores;
+}
+
+std::vector<SampleScore> Evaluator::samples_here(const Model& model, const SampleMetric& metric,
+                                                 const GoOn& go_on) const {
   Session session(model, {}, *context_);
   std::vector<SampleScore> scores;
   for (std::int64_t i = 0; i < data_->batches(); ++i) {

@@ -55,6 +55,9 @@ class Evaluator {
   using GoOn = std::function<bool(const std::vector<SampleScore>& seen)>;
   std::vector<SampleScore> samples(const Model& model, const SampleMetric& metric,
                                    const GoOn& go_on = {}) const;
+  /// Likewise, by this process alone where ranks share the rest.
+  std::vector<SampleScore> samples_here(const Model& model, const SampleMetric& metric,
+                                        const GoOn& go_on = {}) const;
   /// The same of the float model itself: its score by labels, and 0 noise.
   std::vector<SampleScore> own_samples(const SampleMetric& metric) const;
   /// From now on samples come in this order.
@@ -62,6 +65,8 @@ class Evaluator {
 
  private:
   void run_reference();
+  std::vector<SampleScore> samples_together(const Model& model, const SampleMetric& metric,
+                                            const GoOn& go_on) const;
   void add_noise(std::int64_t index, const TensorMap& got,
                  std::vector<metrics::OutputNoise>& noise) const;
 

@@ -6,7 +6,10 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "base/share.h"
+#include "data/slice.h"
 #include "evaluate/random_inputs.h"
+#include "evaluate/samples.h"
 
 namespace quench {
 namespace {
@@ -43,7 +46,7 @@ Tensor real_rows(const Tensor& output, std::int64_t samples, std::int64_t rows) 
 }
 
 FeedReader::FeedReader(const EvaluateOptions& options, const std::vector<Value>& inputs,
-                       const Context& context)
+                       const Context& context, bool shared)
     : options_(options), inputs_(inputs), context_(context), generator_(context.seed) {
   if (options.batch < 1) {
     fail(ErrorKind::Usage, "the batch must be at least 1; got {}", options.batch);
@@ -55,8 +58,17 @@ FeedReader::FeedReader(const EvaluateOptions& options, const std::vector<Value>&
     return;
   }
   source_ = open_data(options.data, inputs, context);
-  total_ = source_->size();
-  reader_ = std::make_unique<BatchReader>(*source_, batch_, context);
+  Share share{.count = source_->size()};
+  if (shared && context.ranks) {
+    share = share_of(share.count, batch_, context.ranks->rank(), context.ranks->size());
+  }
+  total_ = share.count;
+  own_ = std::make_unique<data::Slice>(*source_, share.first, share.count);
+  reader_ = std::make_unique<BatchReader>(*own_, batch_, context);
+}
+
+std::string FeedReader::identity() const {
+  return source_ ? evaluation::identity_of(*source_) : "";
 }
 
 std::optional<Feed> FeedReader::next() {

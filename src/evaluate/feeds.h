@@ -23,14 +23,17 @@ struct Feed {
 /// Hands out batches in order, with progress, and stops when the caller asks to.
 class FeedReader {
  public:
+  /// `shared`: of the data, only the samples of this rank.
   FeedReader(const EvaluateOptions& options, const std::vector<Value>& inputs,
-             const Context& context);
+             const Context& context, bool shared = false);
   std::optional<Feed> next();
   std::int64_t batch() const noexcept { return batch_; }
   bool has_labels() const { return source_ && source_->has_labels(); }
   std::shared_ptr<const Truths> truths() const { return source_ ? source_->truths() : nullptr; }
   /// Null where inputs are drawn at random.
   SampleSource* source() const { return source_.get(); }
+  /// What the data are told by; "": there are none.
+  std::string identity() const;
 
  private:
   std::optional<Feed> next_from_data();
@@ -44,6 +47,7 @@ class FeedReader {
   std::int64_t done_ = 0;
   std::int64_t total_ = 0;
   std::unique_ptr<SampleSource> source_;
+  std::unique_ptr<SampleSource> own_;  ///< the part of it that is read
   std::unique_ptr<BatchReader> reader_;
   std::mt19937_64 generator_;
 };

@@ -69,10 +69,10 @@ std::optional<double> last_number(const std::string& text) {
 }
 
 /// A name in the folder that no file has.
-std::string free_path(const std::filesystem::path& folder) {
+std::string free_path(const std::filesystem::path& folder, const std::string& name) {
   for (int i = 0;; ++i) {
     const std::filesystem::path path =
-        folder / format("metric_model{}.onnx", i == 0 ? "" : format("_{}", i));
+        folder / format("{}{}.onnx", name, i == 0 ? "" : format("_{}", i));
     if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return path.string();
   }
 }
@@ -87,13 +87,13 @@ struct Removed {
 
 }  // namespace
 
-double run_metric_command(const std::string& command, const Model& model,
-                          const std::string& folder) {
+double run_metric_command(const std::string& command, const Model& model, const std::string& folder,
+                          const std::string& name) {
   if (command.find(kPlace) == std::string::npos) {
     fail(ErrorKind::Usage, "the metric command '{}' has no {{model}} for the model's file",
          command);
   }
-  const Removed file{free_path(folder)};
+  const Removed file{free_path(folder, name)};
   save(model, file.path);
   const auto [text, status] = output_of(filled_in(command, file.path));
   if (status != 0) {

@@ -7,8 +7,16 @@
 
 #include "data/join.h"
 #include "evaluate/random_inputs.h"
+#include "formats/fingerprint.h"
 
 namespace quench::evaluation {
+
+std::string identity_of(SampleSource& source) {
+  Fingerprint data;
+  data.add(source.size());
+  if (source.size() > 0) data.add(source.read(0).inputs);
+  return data.text();
+}
 
 std::int64_t run_size(const SampleSource& source, const std::vector<Value>& inputs) {
   return source.batchable() ? std::max<std::int64_t>(1, effective_batch(inputs, 1)) : 1;

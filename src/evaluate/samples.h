@@ -15,6 +15,9 @@ struct SampleRange {
   std::int64_t count = 0;
 };
 
+/// What a data set is told by: its size and its first sample. Data that grew or changed at their
+/// beginning are not the same data.
+std::string identity_of(SampleSource& source);
 /// How many samples a run takes at least: the batch of a model that fixes it, else one.
 std::int64_t run_size(const SampleSource& source, const std::vector<Value>& inputs);
 /// Samples in runs of at most `most`, or of the size that the model fixes. Where samples have

@@ -2,6 +2,7 @@
 // What the engine module must provide, and its entry point.
 #pragma once
 
+#include "quench/ranks.h"
 #include "quench/session.h"
 
 namespace quench {
@@ -22,6 +23,8 @@ namespace exec {
 
 /// The symbol `quench_engine_open` of the engine module.
 using OpenFunction = Session::Impl* (*)(Model&&, const SessionOptions&, const Context&);
+/// The symbol `quench_engine_join`.
+using JoinFunction = Ranks* (*)(const RankOptions&, const Context&);
 
 /// One line of kernels.inc: an operator and the range of opsets whose meaning the kernel knows.
 struct KernelRow {

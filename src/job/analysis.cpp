@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "evaluate/metric_command.h"
 #include "evaluate/random_inputs.h"
+#include "quench/ranks.h"
 #include "tune/technique.h"
 
 namespace quench::job {
@@ -43,9 +44,12 @@ void open_evaluation(Evaluation& evaluation, const Model& model, const AnalyzeOp
     return;
   }
   if (!options.metric_command.empty()) {
-    evaluation.eval = [command = options.metric_command,
-                       folder = options.save_dir](const Model& m) {
-      return quench::evaluation::run_metric_command(command, m, folder);
+    // Ranks may share the folder.
+    const std::string name =
+        context.ranks ? format("metric_model_rank{}", context.ranks->rank()) : "metric_model";
+    evaluation.eval = [command = options.metric_command, folder = options.save_dir,
+                       name](const Model& m) {
+      return quench::evaluation::run_metric_command(command, m, folder, name);
     };
     return;
   }

@@ -8,9 +8,11 @@
 #include "analyze/quantized_layers.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "formats/fingerprint.h"
 #include "formats/locate.h"
 #include "job/analysis.h"
 #include "job/job_files.h"
+#include "quench/ranks.h"
 #include "report/histograms.h"
 #include "report/job_page.h"
 
@@ -33,7 +35,7 @@ std::uint64_t hash_of(const std::string& path, std::uint64_t seed) {
 /// One model in the eyes of an evaluation: sample by sample, or one number of a function.
 std::vector<SampleScore> score(const Evaluation& with, const Model& model) {
   if (with.eval) return {{.metric = with.eval(model)}};
-  return with.evaluator->samples(model, *with.metric);
+  return with.evaluator->samples_here(model, *with.metric);
 }
 
 void rank(const QuantizedLayers& quantized, Evaluation& with, Checkpoint& checkpoint,
@@ -45,14 +47,10 @@ void rank(const QuantizedLayers& quantized, Evaluation& with, Checkpoint& checkp
   if (result.resumed != 0) scores = checkpoint.load();
   result.resumed = static_cast<std::int64_t>(scores.size());
   const auto& layers = quantized.layers();
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    context.check_cancelled();
-    context.report("sensitivity", static_cast<std::int64_t>(i),
-                   static_cast<std::int64_t>(layers.size()));
-    if (scores.contains(layers[i].name)) continue;
-    scores[layers[i].name] = score(with, quantized.without(i));
-    checkpoint.save(scores, with.eval != nullptr);
-  }
+  analyze::score_layers(
+      {layers, scores, context, [&] { checkpoint.save(scores, with.eval != nullptr); }},
+      [&](std::size_t i) { return scores.contains(layers[i].name); },
+      [&](std::size_t i) { return score(with, quantized.without(i)); });
   checkpoint.save(scores, true);
   result.metric = with.eval ? "function" : metric.name();
   result.higher_is_better = metric.info().higher_is_better;
@@ -107,6 +105,7 @@ SensitivityResult analyze_quantized(const std::string& quantized_path,
   if (options.eval_function && !options.metric_command.empty()) {
     fail(ErrorKind::Usage, "give an eval_function or a metric command, not both");
   }
+  if (!context.writes()) outputs.keep_nothing();
   const std::filesystem::path folder(options.save_dir);
   const std::string table = (folder / "analysis.txt").string();
   const std::string kept = (folder / "analysis_checkpoint.json").string();
@@ -119,6 +118,7 @@ SensitivityResult analyze_quantized(const std::string& quantized_path,
   if (!page.empty()) writes_report(outputs, page);
 
   const Model plain = load(how.float_model);
+  if (context.ranks) context.ranks->agree("the float model", fingerprint(plain));
   std::optional<QuantizedLayers> quantized;
   try {
     quantized.emplace(load(quantized_path), prepare_for_quantization(plain));
@@ -136,16 +136,19 @@ SensitivityResult analyze_quantized(const std::string& quantized_path,
   open_evaluation(with, plain, options, context);
   const std::uint64_t models = hash_of(how.float_model, hash_of(quantized_path, 0));
   Checkpoint checkpoint(
-      kept, {.model = format("{:016x}", models),
-             .data = format("{:016x}", with.evaluator ? with.evaluator->data().fingerprint() : 0),
-             .settings =
-                 format("{} {} quantised batch {}", with.metric ? with.metric->name() : "function",
-                        options.metric_command, options.quantize.batch)});
+      kept,
+      {.model = format("{:016x}", models),
+       .data = format("{:016x}", with.evaluator ? with.evaluator->data().fingerprint() : 0),
+       .settings =
+           format("{} {} quantised batch {}", with.metric ? with.metric->name() : "function",
+                  options.metric_command, options.quantize.batch)},
+      context);
   result.resumed = options.resume ? 1 : 0;
   const auto began = Clock::now();
   rank(*quantized, with, checkpoint, context, result);
   if (with.eval) result.float_metric = with.eval(plain);
   result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  if (!context.writes()) return result;
   write_analysis(result, table, outputs);
   if (!page.empty()) {
     report::write_page(page_of(*quantized, result, quantized_path, how, options), page, outputs);

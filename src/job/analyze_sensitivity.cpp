@@ -72,16 +72,16 @@ ScoreOrigin origin_of(Analysis& analysis, const AnalyzeOptions& options,
 void score_by_function(Analysis& analysis, const SensitivityOptions& how, analyze::Scores& scores,
                        const Context& context, const std::function<void()>& checkpoint) {
   analyze::Simulator& simulator = *analysis.simulator;
-  std::int64_t done = 0;
-  for (const analyze::Layer& layer : simulator.layers()) {
-    context.check_cancelled();
-    context.report("sensitivity", done++, static_cast<std::int64_t>(simulator.layers().size()));
-    if (scores.contains(layer.name)) continue;
-    const analyze::Choice choice =
-        how.reverse ? analyze::Choice{.in_float = {layer.name}} : simulator.only(layer.name);
-    scores[layer.name] = {{.metric = analysis.eval(simulator.quantized(choice))}};
-    checkpoint();
-  }
+  const auto& layers = simulator.layers();
+  analyze::score_layers(
+      {layers, scores, context, checkpoint},
+      [&](std::size_t i) { return scores.contains(layers[i].name); },
+      [&](std::size_t i) -> std::vector<evaluation::SampleScore> {
+        const std::string& name = layers[i].name;
+        const analyze::Choice choice =
+            how.reverse ? analyze::Choice{.in_float = {name}} : simulator.only(name);
+        return {{.metric = analysis.eval(simulator.quantized(choice))}};
+      });
 }
 
 void rank_by_function(Analysis& analysis, const SensitivityOptions& how, Checkpoint& checkpoint,
@@ -157,6 +157,7 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
   if (!how.float_model.empty()) {
     return job::analyze_quantized(model_path, options, how, context, outputs);
   }
+  if (!context.writes()) outputs.keep_nothing();
   const std::filesystem::path folder(options.save_dir);
   const std::string table = (folder / "analysis.txt").string();
   const std::string scores = (folder / "analysis_checkpoint.json").string();
@@ -169,7 +170,7 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
   const auto started =
       job::start_analysis(model_path, options, job::AnalysisNeeds::Evaluation, context);
   Analysis& analysis = *started;
-  Checkpoint checkpoint(scores, origin_of(analysis, options, how));
+  Checkpoint checkpoint(scores, origin_of(analysis, options, how), context);
   SensitivityResult result{.reverse = how.reverse};
   result.resumed = options.resume ? 1 : 0;
   const auto began = Clock::now();
@@ -180,6 +181,7 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
     rank_by_data(analysis, how, checkpoint, context, result);
   }
   result.calibration_seconds = analysis.calibration_seconds;
+  if (!context.writes()) return result;
   job::write_analysis(result, table, outputs);
   if (!page.empty()) {
     job::lower(analysis.job);

@@ -227,6 +227,10 @@ StatisticsResult analyze_statistics(const std::string& model_path, const Analyze
          "while "
          "the model runs; analyze sensitivity ranks its layers");
   }
+  if (context.ranks) {
+    fail(ErrorKind::Usage,
+         "analyze statistics draws what one process saw; leave out --distributed");
+  }
   const auto began = std::chrono::steady_clock::now();
   AnalyzeOptions own = options;
   own.quantize.statistics.clear();

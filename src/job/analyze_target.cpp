@@ -294,6 +294,7 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
 
 TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions& options,
                             const TargetOptions& how, const Context& context, Outputs& outputs) {
+  if (!context.writes()) outputs.keep_nothing();
   const std::string path = check_files(model_path, options, how, outputs);
   if (how.raise_bits > 0 && options.quantize.type == QuantType::Dynamic) {
     fail(ErrorKind::Usage, "--raise-bits is for --type full and weight: dynamic takes 8 bits");
@@ -328,10 +329,12 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
       const std::filesystem::path folder(options.save_dir);
       finisher.job().target = {
           .metric = result.metric, .at_least = how.at_least, .trials = goal.trials()};
-      job::write(finisher.job(), path, outputs);
-      const QuantizeOptions made = options_of(options, choice);
-      write_text((folder / kSettings).string(), settings_json(made), outputs);
-      write_text((folder / kConfig).string(), config_text(made), outputs);
+      if (context.writes()) {
+        job::write(finisher.job(), path, outputs);
+        const QuantizeOptions made = options_of(options, choice);
+        write_text((folder / kSettings).string(), settings_json(made), outputs);
+        write_text((folder / kConfig).string(), config_text(made), outputs);
+      }
     }
   }
   result.in_float.assign(choice.in_float.begin(), choice.in_float.end());

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/share.h"
 #include "calibrate/collect.h"
 #include "formats/fingerprint.h"
 #include "job/job.h"
@@ -25,24 +26,22 @@ struct Identity {
   std::string settings;
 };
 
-/// Data that grew or changed at their beginning are not the same data.
 Identity identity_of(const job::Job& job) {
-  Fingerprint data;
-  data.add(job.samples.source().size());
-  data.add(job.samples.source().read(0).inputs);
-  return {.model = job.origin, .data = data.text(), .settings = settings_json(job.options)};
+  return {.model = job.origin,
+          .data = evaluation::identity_of(job.samples.source()),
+          .settings = settings_json(job.options)};
 }
 
 /// Statistics of the samples before `done`, on disk beside the result.
 class Snapshot {
  public:
-  Snapshot(std::string path, Identity identity, SampleSource& source)
-      : path_(std::move(path)), identity_(std::move(identity)), source_(source) {}
+  Snapshot(std::string path, Identity identity, SampleSource& source, std::int64_t first)
+      : path_(std::move(path)), identity_(std::move(identity)), source_(source), first_(first) {}
 
   /// What was seen before, where there is a snapshot of this very pass.
   std::int64_t resume(StatisticMap& seen) const {
     std::error_code error;
-    if (!std::filesystem::exists(path_, error)) return 0;
+    if (!std::filesystem::exists(path_, error)) return first_;
     std::string text;
     seen = load_statistics(path_, &text);
     const Json note = Json::parse(text, nullptr, false);
@@ -89,6 +88,7 @@ class Snapshot {
   std::string path_;
   Identity identity_;
   SampleSource& source_;
+  std::int64_t first_;  ///< of the pass
 };
 
 /// Writes a snapshot when the last one is old enough.
@@ -111,15 +111,40 @@ class Keeper {
 
 void calibrate_model(const std::string& model_path, const std::string& statistics_path,
                      const QuantizeOptions& options, const Context& context,
-                     const ResumeOptions& resume) {
+                     const CalibrateOptions& how) {
   with_outputs([&](Outputs& outputs) {
-    calibrate_model(model_path, statistics_path, options, context, resume, outputs);
+    calibrate_model(model_path, statistics_path, options, context, how, outputs);
   });
 }
 
+namespace {
+
+void check(const CalibrateOptions& how, const Context& context) {
+  if (how.shards < 1 || how.shard < 1 || how.shard > how.shards) {
+    fail(ErrorKind::Usage, "there is no part {} of {}; parts are counted from 1", how.shard,
+         how.shards);
+  }
+  if (context.ranks && how.resume) {
+    fail(ErrorKind::Usage, "--resume is for a pass of one process; leave out --distributed");
+  }
+}
+
+/// The samples of the part that is asked for.
+Share samples_of(const job::Job& job, const CalibrateOptions& how) {
+  const std::int64_t all = job.samples.calibration().count;
+  const Share share = share_of(all, job.samples.run_size(), how.shard - 1, how.shards);
+  if (share.count > 0) return share;
+  fail(ErrorKind::BadData, "part {} of {} has no samples: there are {}; take fewer parts",
+       how.shard, how.shards, all);
+}
+
+}  // namespace
+
 void calibrate_model(const std::string& model_path, const std::string& statistics_path,
                      const QuantizeOptions& options, const Context& context,
-                     const ResumeOptions& resume, Outputs& outputs) {
+                     const CalibrateOptions& how, Outputs& outputs) {
+  check(how, context);
+  if (!context.writes()) outputs.keep_nothing();
   reads_job(outputs, model_path, options);
   outputs.writes(statistics_path, "the statistics");
   outputs.writes(statistics_path + ".partial", "the snapshot");
@@ -132,20 +157,29 @@ void calibrate_model(const std::string& model_path, const std::string& statistic
   }
   if (const auto doubt = job::doubt_samples(job)) context.warn(*doubt);
   SampleSource& source = job.samples.source();
-  const Snapshot snapshot(statistics_path + ".partial", identity_of(job), source);
+  const Share share = samples_of(job, how);
+  Identity identity = identity_of(job);
+  if (how.shards > 1) identity.settings += format(" part {} of {}", how.shard, how.shards);
+  const Snapshot snapshot(statistics_path + ".partial", std::move(identity), source, share.first);
   StatisticMap seen;
-  const std::int64_t done = resume.resume ? snapshot.resume(seen) : 0;
-  if (done > 0) context.info(format("calibrate: going on after {} samples", done));
-  Keeper keeper(snapshot, resume.snapshot_seconds);
+  const std::int64_t done = how.resume ? snapshot.resume(seen) : share.first;
+  if (done > share.first) {
+    context.info(format("calibrate: going on after {} samples", done - share.first));
+  }
+  Keeper keeper(snapshot, how.snapshot_seconds);
   calibrate::CollectOptions collect{
-      .batch = options.batch, .first = done, .count = job.samples.calibration().count - done};
+      .batch = options.batch, .first = done, .count = share.first + share.count - done};
   collect.seen = std::move(seen);
-  collect.after_batch = [&](std::int64_t now, const std::function<StatisticMap()>& statistics) {
-    keeper.after_batch(now, statistics);
-  };
+  // Ranks share the pass, and none of them has seen all that lies before a batch.
+  if (!context.ranks) {
+    collect.after_batch = [&](std::int64_t now, const std::function<StatisticMap()>& statistics) {
+      keeper.after_batch(now, statistics);
+    };
+  }
   job.statistics =
       calibrate::collect(job.model, job::values_to_observe(job), source, collect, context);
-  save_statistics(job.statistics, statistics_path, job::statistics_note(job));
+  if (!context.writes()) return;
+  save_statistics(job.statistics, statistics_path, job::statistics_note(job, share.count));
   outputs.removes(statistics_path + ".partial");
 }
 

@@ -91,10 +91,10 @@ std::vector<std::string> values_to_observe(const Job& job) {
                                  : calibrate::observed_values(job.plan);
 }
 
-std::string statistics_note(const Job& job) {
+std::string statistics_note(const Job& job, std::int64_t samples) {
   const Json note = {{"model", job.origin},
                      {"data", job.options.data.path},
-                     {"samples", job.samples.calibration().count},
+                     {"samples", samples},
                      {"batch", job.options.batch}};
   return note.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

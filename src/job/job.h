@@ -61,8 +61,8 @@ std::vector<std::string> values_to_observe(const Job& job);
 /// The statistics in files, as one; a file that is of another model than `origin` is an
 /// Error(BadData).
 StatisticMap read_statistics(const std::vector<std::string>& paths, const std::string& origin);
-/// The note that `calibrate_model` leaves in files of statistics.
-std::string statistics_note(const Job& job);
+/// The note that `calibrate_model` leaves in files of statistics of so many samples.
+std::string statistics_note(const Job& job, std::int64_t samples);
 
 /// Saves what the job made, with the tables and the page that the options ask for.
 void write(Job& job, const std::string& out_path, Outputs& outputs);

@@ -12,6 +12,7 @@
 #include "plan/facts.h"
 #include "plan/qdq.h"
 #include "plan/target.h"
+#include "quench/ranks.h"
 #include "tune/small_layers.h"
 
 namespace quench::job {
@@ -69,6 +70,9 @@ void open_samples(Job& job) {
   if (calibrates && job.samples.calibration().count == 0) {
     fail(ErrorKind::BadData, "{} holds {} samples, but '{}' takes {} a run", data.path,
          job.samples.source().size(), job.model_path, job.samples.run_size());
+  }
+  if (job.context.ranks) {
+    job.context.ranks->agree("the data set", evaluation::identity_of(job.samples.source()));
   }
 }
 

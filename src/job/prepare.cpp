@@ -14,6 +14,7 @@
 #include "passes/run.h"
 #include "plan/facts.h"
 #include "quench/formats.h"
+#include "quench/ranks.h"
 
 namespace quench {
 namespace {
@@ -131,6 +132,10 @@ void prepare(Job& job) {
   job.report.warnings = job.options.notes;
   job.report.bytes_before = bytes_on_disk(job.model_path, read);
   job.origin = fingerprint(read);
+  if (Ranks* ranks = job.context.ranks.get()) {
+    ranks->agree("the model", job.origin);
+    ranks->agree("what is asked for", settings_json(job.options));
+  }
   set_input_shapes(read, job.options.input_shapes);
   infer_and_warn(read, job.context);
   if (job.is_full()) job.original = read;

@@ -5,11 +5,13 @@
 
 #include "base/memory.h"
 #include "calibrate/collect.h"
+#include "formats/fingerprint.h"
 #include "formats/registry.h"
 #include "job/job.h"
 #include "job/job_files.h"
 #include "job/stored_weights.h"
 #include "options/settings.h"
+#include "quench/ranks.h"
 #include "report/advice.h"
 #include "report/batchnorm_check.h"
 #include "tune/technique.h"
@@ -77,6 +79,7 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
                         const QuantizeOptions& given, const Context& context, Outputs& outputs) {
   const auto began = std::chrono::steady_clock::now();
   const PeakMemory memory;
+  if (!context.writes()) outputs.keep_nothing();
   reads_job(outputs, model_path, given);
   writes_model(outputs, out_path, "the quantised model");
   if (!given.report_save_path.empty()) writes_report(outputs, given.report_save_path);
@@ -87,7 +90,8 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
   }
   job.out_path = out_path;
   job::run(job);
-  job::write(job, out_path, outputs);
+  if (context.ranks) context.ranks->agree("the quantised model", fingerprint(job.written));
+  if (context.writes()) job::write(job, out_path, outputs);
   job.report.settings = settings_json(given);
   job.report.peak_memory_mb = memory.peak_mb();
   job.report.seconds =

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "observe/bins.h"
+#include "observe/statistics_bytes.h"
 
 namespace quench {
 namespace {
@@ -41,6 +42,7 @@ class Writer {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
   std::span<const std::byte> bytes() const { return bytes_; }
+  std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
   std::vector<std::byte> bytes_;
@@ -156,7 +158,9 @@ Statistic read_statistic(Reader& reader) {
   return statistic;
 }
 
-StatisticMap read_all(std::span<const std::byte> file, std::string* settings) {
+}  // namespace
+
+StatisticMap observe::from_bytes(std::span<const std::byte> file, std::string* settings) {
   if (file.size() < kMagic.size() + sizeof(kVersion) + sizeof(std::uint64_t) ||
       std::memcmp(file.data(), kMagic.data(), kMagic.size()) != 0) {
     fail(ErrorKind::BadData, "it is not a file of statistics; write one with 'quench calibrate'");
@@ -186,10 +190,8 @@ StatisticMap read_all(std::span<const std::byte> file, std::string* settings) {
   return statistics;
 }
 
-}  // namespace
-
-void save_statistics(const StatisticMap& statistics, const std::string& path,
-                     std::string_view settings) {
+std::vector<std::byte> observe::to_bytes(const StatisticMap& statistics,
+                                         std::string_view settings) {
   Writer writer;
   writer.put_bytes(std::as_bytes(std::span(kMagic.data(), kMagic.size())));
   writer.put(kVersion);
@@ -200,15 +202,20 @@ void save_statistics(const StatisticMap& statistics, const std::string& path,
     write_statistic(writer, statistic);
   }
   writer.put(checksum(writer.bytes()));
+  return writer.take();
+}
+
+void save_statistics(const StatisticMap& statistics, const std::string& path,
+                     std::string_view settings) {
   AtomicFile file(path);
-  file.write(writer.bytes());
+  file.write(observe::to_bytes(statistics, settings));
   file.commit();
 }
 
 StatisticMap load_statistics(const std::string& path, std::string* settings) {
   const std::vector<std::byte> bytes = read_bytes(path);
   try {
-    return read_all(bytes, settings);
+    return observe::from_bytes(bytes, settings);
   } catch (Error& error) {
     throw error.in(path);
   }

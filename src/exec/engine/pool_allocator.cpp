@@ -14,6 +14,7 @@
 #include <new>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace quench::exec {
@@ -150,12 +151,20 @@ SmallPool& small_pool() {
 
 class PoolAllocator final : public c10::Allocator {
  public:
-  c10::DataPtr allocate(std::size_t size) const override {
+  // Which of these override depends on libtorch's version: 1.13 has the first, 2.x the other two.
+  // NOLINTBEGIN(modernize-use-override): see above
+  c10::DataPtr allocate(std::size_t size) const {
     if (size == 0) return {nullptr, nullptr, &c10::detail::deleteNothing, c10::Device(c10::kCPU)};
     const bool small = size < kSmall;
     void* block = small ? small_pool().take(size) : pool().take(size);
     return {block, block, small ? &free_small : &free_large, c10::Device(c10::kCPU)};
   }
+  c10::DataPtr allocate(std::size_t size) { return std::as_const(*this).allocate(size); }
+  void copy_data(void* to, const void* from, std::size_t count) const {
+    std::memcpy(to, from, count);
+  }
+  // NOLINTEND(modernize-use-override)
+
   /// Some of libtorch's kernels (sorting, unique) free by address alone.
   c10::DeleterFnPtr raw_deleter() const override { return &free_any; }
 

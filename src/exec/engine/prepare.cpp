@@ -69,7 +69,9 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
   if (options.dequantize == Dequantize::OnTheFly) keep_packed(model.graph, keep);
   expand_weights(model.graph, keep);
   compile.opsets = model.opsets;
-  fold_constants(model.graph, compile);
+  CompileOptions folding = compile;
+  folding.place = {};
+  fold_constants(model.graph, folding);
   if (fuse) {
     infer_types(model);
     const std::string batch = batch_of_samples(model.graph);
@@ -77,6 +79,9 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
     rewrites::run(model, Names(kFuse), keep);
     infer_types(model);
     if (!batch.empty()) compile.sample_bytes = bytes_of_sample(model.graph, batch);
+  } else if (compile.place.away()) {
+    infer_types(model);
+    compile.samplewise = !batch_of_samples(model.graph).empty();
   }
   return std::move(model.graph);
 }

@@ -139,7 +139,9 @@ Program::Program(Graph graph, const CompileOptions& options,
       on_step_(options.on_step),
       on_sample_(options.on_sample),
       tap_of_(graph_.values().size(), -1),
-      producer_(graph_.values().size(), -1) {
+      producer_(graph_.values().size(), -1),
+      place_(options.place),
+      read_here_(graph_.values().size(), false) {
   slots_.resize(graph_.values().size());
   for (std::size_t i = 0; i < graph_.values().size(); ++i) {
     if (graph_.values()[i].captured) {
@@ -212,6 +214,7 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   step.run = plain ? std::move(kernel.run) : widened(std::move(kernel.run));
   step.label = label(graph_, node);
   step.op_type = node.op_type;
+  step.there = options.place.away() && runs_anywhere(node) && context.captured.empty();
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const bool taken = std::ranges::find(context.taken, i) != context.taken.end();
     step.in.push_back(taken ? -1 : node.inputs[i]);
@@ -219,6 +222,9 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   }
   for (const std::string& name : context.captured) step.in.push_back(graph_.find(name));
   step.out.assign(node.outputs.begin(), node.outputs.end());
+  for (const int slot : step.in) {
+    if (slot >= 0 && !step.there) read_here_[static_cast<std::size_t>(slot)] = true;
+  }
   for (const int slot : step.out) {
     if (slot >= 0) producer_[static_cast<std::size_t>(slot)] = static_cast<int>(steps_.size());
   }
@@ -361,6 +367,7 @@ void Program::run_stretch(const Schedule& plan, const Stretch& stretch, Clock::t
     const std::int64_t shared = times_shared();
     const auto start = on_step_ ? Clock::now() : Clock::time_point();
     if (i == 0) begin = start;
+    if (place_.away()) bring(step);
     run_step(step, call);
     step.shared = step.shares || step.light ? times_shared() - shared : 0;
     if (step.light) watch_sizes(step);
@@ -375,29 +382,6 @@ void Program::run_stretch(const Schedule& plan, const Stretch& stretch, Clock::t
     }
     for (const int slot : plan.release[i]) slots_[static_cast<std::size_t>(slot)].reset();
   }
-}
-
-void Program::show_samples(int slot) {
-  if (slot < 0 || tap_of_[static_cast<std::size_t>(slot)] < 0) return;
-  const auto tap = static_cast<std::size_t>(tap_of_[static_cast<std::size_t>(slot)]);
-  const at::Tensor& value = slots_[static_cast<std::size_t>(slot)];
-  if (!value.defined() || value.scalar_type() != at::kFloat || value.numel() == 0) return;
-  // Any order of elements will do as long as samples stay apart.
-  const at::Tensor dense = value.dim() > 0 && value.is_non_overlapping_and_dense() &&
-                                   value.stride(0) * value.size(0) == value.numel()
-                               ? value
-                               : value.contiguous();
-  const std::int64_t samples = dense.dim() == 0 ? 1 : dense.size(0);
-  const auto size = static_cast<std::size_t>(dense.numel() / samples);
-  const float* data = dense.data_ptr<float>();
-  at::parallel_for(0, samples, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      on_sample_({.tap = tap,
-                  .worker = at::get_thread_num(),
-                  .index = i,
-                  .values = {data + static_cast<std::size_t>(i) * size, size}});
-    }
-  });
 }
 
 void Program::clear(const Schedule& plan) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "exec/engine/device.h"
 #include "exec/engine/kernel.h"
 #include "exec/engine/samplewise.h"
 #include "quench/session.h"
@@ -28,6 +29,8 @@ struct CompileOptions {
   /// Set by `prepare` where samples are computed apart from each other.
   std::optional<SampleBytes> sample_bytes;
   std::vector<std::string> notes;  ///< set by `prepare`: declarations that were not believed
+  bool samplewise = false;         ///< set by `prepare`: samples of a batch never meet
+  Placement place;                 ///< where the steps run; constants are folded on the CPU
 };
 
 /// Steps in order, each reading and writing slots. A value's slot is its id in the graph.
@@ -45,6 +48,10 @@ class Program {
   const Graph& graph() const noexcept { return graph_; }
   /// Names of outer values the graph reads.
   const std::vector<std::string>& captures() const noexcept { return captures_; }
+  /// On a GPU, what taps saw since the last time goes to `on_sample`: a run may have to be done
+  /// again in parts.
+  void show_kept();
+  void forget_kept() { kept_.clear(); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -54,6 +61,7 @@ class Program {
     std::vector<int> out;
     std::string label;
     std::string op_type;
+    bool there = false;       ///< runs where `place_` says
     bool shares = false;      ///< may run in the thread pool
     bool light = false;       ///< likewise, where its tensors are small
     bool small = false;       ///< they were in the last run
@@ -80,7 +88,10 @@ class Program {
   void give_up(ValueId id);
   void add_step(const Node& node, const CompileOptions& options,
                 std::vector<UnsupportedNode>& unsupported);
+  void bring(const Step& step);
+  void bring(int slot, bool there);
   void show_samples(int slot);
+  void show_samples(std::size_t tap, const at::Tensor& value);
   Schedule& schedule(const std::vector<int>& fed, const std::vector<int>& wanted);
   Schedule make_schedule(const std::vector<int>& fed, const std::vector<int>& wanted) const;
   std::vector<int> steps_between(const std::vector<int>& fed, const std::vector<int>& wanted) const;
@@ -103,6 +114,11 @@ class Program {
   std::vector<std::string> captures_;
   std::vector<int> capture_slots_;
   std::vector<std::unique_ptr<Schedule>> schedules_;
+  Placement place_;
+  std::vector<bool>
+      read_here_;  ///< by slot: a step on the CPU reads it, while others are elsewhere
+  std::map<int, std::pair<at::Tensor, at::Tensor>> twins_;  ///< constants here and there
+  std::map<std::size_t, std::vector<at::Tensor>> kept_;     ///< by tap
   std::size_t sizes_ = 0;  ///< how often tensors of light steps became small or large
 };
 

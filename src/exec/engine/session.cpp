@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's side of a session: names on the outside, slots on the inside.
+#include <ATen/core/grad_mode.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -101,7 +102,7 @@ class ThreadCount {
 class EngineSession final : public Session::Impl {
  public:
   EngineSession(Model&& model, const SessionOptions& options, const Context& context)
-      : threads_(context.num_threads()) {
+      : threads_(context.num_threads()), context_(context.alone()), place_(open_device(context)) {
     for (const ValueId id : model.graph.inputs) {
       if (!model.graph[id].constant) inputs.push_back(model.graph[id]);
     }
@@ -109,7 +110,9 @@ class EngineSession final : public Session::Impl {
     const ThreadCount count(threads_);
     at::NoGradGuard no_gradients;
     CompileOptions compile;
-    compile.fast = !options.reference;
+    // The fast kernels are the CPU's: a GPU runs libtorch's own.
+    compile.fast = !options.reference && !place_.away();
+    compile.place = place_;
     compile.byte_products =
         options.byte_products == ByteProducts::OfProcessor && multiplies_bytes_exactly();
     const bool asked = compile.fast && options.integer && !options.tap_all;
@@ -120,6 +123,7 @@ class EngineSession final : public Session::Impl {
     Graph graph = prepare(std::move(model), options, compile);
     for (const std::string& note : compile.notes) context.warn(note);
     if (!options.on_sample) sample_bytes_ = compile.sample_bytes;
+    samplewise_ = compile.samplewise;
     std::vector<UnsupportedNode> unsupported;
     program_ = std::make_unique<Program>(std::move(graph), compile, unsupported);
     if (!unsupported.empty()) fail_unsupported(unsupported);
@@ -155,10 +159,8 @@ class EngineSession final : public Session::Impl {
       for (const Value& value : outputs) names.push_back(value.name);
     }
     for (const std::string& name : names) ids.push_back(find(name, "compute"));
-    const std::int64_t batch = batch_to_slice(slots, ids);
-    const std::int64_t size = batch < 2 ? batch : slice_size(batch, *sample_bytes_, threads_);
-    std::vector<at::Tensor> results = size < batch ? run_in_slices(*program_, slots, ids, size)
-                                                   : program_->run_between(std::move(slots), ids);
+    std::vector<at::Tensor> results =
+        place_.away() ? run_away(slots, ids) : run_here(std::move(slots), ids);
     EngineValues values;
     for (std::size_t i = 0; i < names.size(); ++i) {
       values[names[i]] = inside(std::move(results[i]));
@@ -171,7 +173,7 @@ class EngineSession final : public Session::Impl {
     at::InferenceMode inference;
     TensorMap map;
     for (const auto& [name, value] : values) {
-      Tensor& tensor = map[name] = to_result(name, tensor_in(value));
+      Tensor& tensor = map[name] = to_result(name, place_.here(tensor_in(value)));
       const DType dtype = program_->graph()[find(name, "compute")].type.dtype;
       if (dtype == DType::UInt16) tensor = convert(tensor, dtype);
     }
@@ -179,10 +181,44 @@ class EngineSession final : public Session::Impl {
   }
 
  private:
+  std::vector<at::Tensor> run_here(Feeds slots, const std::vector<int>& ids) {
+    const std::int64_t batch = sample_bytes_ ? batch_to_slice(slots, ids) : 0;
+    const std::int64_t size = batch < 2 ? batch : slice_size(batch, *sample_bytes_, threads_);
+    return size < batch ? run_in_slices(*program_, slots, ids, size)
+                        : program_->run_between(std::move(slots), ids);
+  }
+
+  /// On a GPU, whose memory is not to be had by waiting: a batch that does not fit is run in parts
+  /// of half its size, and so are those that follow.
+  std::vector<at::Tensor> run_away(const Feeds& slots, const std::vector<int>& ids) {
+    const std::int64_t batch = samplewise_ ? batch_to_slice(slots, ids) : 0;
+    std::int64_t size = most_ > 0 ? std::min(most_, batch) : batch;
+    while (true) {
+      try {
+        auto results = size < batch ? run_in_slices(*program_, slots, ids, size)
+                                    : program_->run_between(slots, ids);
+        program_->show_kept();
+        return results;
+      } catch (const Error& error) {
+        program_->forget_kept();
+        if (std::string_view(error.what()).find("out of memory") == std::string_view::npos) throw;
+        if (size < 2) {
+          fail(ErrorKind::Unsupported, "{}",
+               batch == 1 || most_ > 0
+                   ? "the GPU's memory is too small for one sample; take --device cpu"
+                   : "the GPU's memory is too small for this batch; take a smaller --batch");
+        }
+        most_ = size = (size + 1) / 2;
+        context_.warn(format(
+            "the GPU's memory is too small for {} samples: they run in parts of {}", batch, size));
+      }
+    }
+  }
+
   /// The batch of a run of the whole graph that may be split into slices; 0 otherwise.
   std::int64_t batch_to_slice(const Feeds& feeds, const std::vector<int>& wanted) const {
     const Graph& graph = program_->graph();
-    if (!sample_bytes_ || feeds.size() != inputs.size() || feeds.empty()) return 0;
+    if (feeds.size() != inputs.size() || feeds.empty()) return 0;
     if (!std::ranges::equal(wanted, graph.outputs)) return 0;
     const std::int64_t batch = feeds.front().second.size(0);
     const bool whole = std::ranges::all_of(feeds, [&](const auto& feed) {
@@ -206,7 +242,11 @@ class EngineSession final : public Session::Impl {
   }
 
   int threads_;
+  Context context_;
+  Placement place_;
   std::optional<SampleBytes> sample_bytes_;  ///< where a batch may be split into slices
+  bool samplewise_ = false;                  ///< likewise, on a GPU
+  std::int64_t most_ = 0;                    ///< samples that a GPU had memory for; 0: all so far
   std::unique_ptr<Program> program_;
 };
 

@@ -51,13 +51,14 @@ Batches::Batches(const evaluation::Samples& samples, const TrainingOptions& opti
        count_, batch_, std::max<std::int64_t>(count_, 1));
 }
 
-TrainingBatch Batches::join(const std::vector<std::int64_t>& which, std::int64_t step,
-                            bool augment) {
+TrainingBatch Batches::join(const std::vector<std::int64_t>& which, std::int64_t step, bool augment,
+                            std::int64_t place) {
   std::map<std::string, std::vector<at::Tensor>> parts;
   std::vector<std::int64_t> labels;
   for (std::size_t i = 0; i < which.size(); ++i) {
     const Sample sample = samples_.source().read(which[i]);
-    std::mt19937_64 random(seed_ * 1000003 + static_cast<std::uint64_t>(step) * 4099 + i);
+    std::mt19937_64 random(seed_ * 1000003 + static_cast<std::uint64_t>(step) * 4099 +
+                           static_cast<std::uint64_t>(place) + i);
     for (const auto& [name, tensor] : sample.inputs) {
       at::Tensor value = exec::to_torch(tensor);
       if (augment && is_image(value)) value = augmented(value, options_, random);
@@ -80,7 +81,7 @@ TrainingBatch Batches::join(const std::vector<std::int64_t>& which, std::int64_t
   return batch;
 }
 
-TrainingBatch Batches::at_step(std::int64_t step) {
+TrainingBatch Batches::at_step(std::int64_t step, Share part) {
   const std::int64_t epoch = step / per_epoch();
   if (epoch != epoch_) {
     epoch_ = epoch;
@@ -90,8 +91,8 @@ TrainingBatch Batches::at_step(std::int64_t step) {
     // std::shuffle may differ between libraries; this does not.
     for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
   }
-  const auto first = order_.begin() + (step % per_epoch()) * batch_;
-  return join({first, first + batch_}, step, options_.flip || options_.crop > 0);
+  const auto first = order_.begin() + (step % per_epoch()) * batch_ + part.first;
+  return join({first, first + part.count}, step, options_.flip || options_.crop > 0, part.first);
 }
 
 TrainingBatch Batches::plain(std::int64_t first, std::int64_t count) {

@@ -2,6 +2,7 @@
 // Batches of samples in an order that only the seed and the step decide.
 #pragma once
 
+#include "base/share.h"
 #include "evaluate/samples.h"
 #include "qat/engine/program.h"
 #include "quench/training.h"
@@ -24,12 +25,16 @@ class Batches {
   std::int64_t batch() const noexcept { return batch_; }
   std::int64_t samples() const noexcept { return count_; }
   /// The batch of a step: the same for the same seed and step.
-  TrainingBatch at_step(std::int64_t step);
+  TrainingBatch at_step(std::int64_t step) { return at_step(step, {.first = 0, .count = batch_}); }
+  /// A part of it.
+  TrainingBatch at_step(std::int64_t step, Share part);
   /// Samples as they come, without augmentation.
   TrainingBatch plain(std::int64_t first, std::int64_t count);
 
  private:
-  TrainingBatch join(const std::vector<std::int64_t>& which, std::int64_t step, bool augment);
+  /// `place`: that of the first in its batch.
+  TrainingBatch join(const std::vector<std::int64_t>& which, std::int64_t step, bool augment,
+                     std::int64_t place = 0);
 
   const evaluation::Samples& samples_;
   TrainingOptions options_;

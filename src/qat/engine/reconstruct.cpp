@@ -265,6 +265,7 @@ class Reconstruction {
 
 extern "C" __attribute__((visibility("default"))) quench::qat::Result quench_engine_reconstruct(
     const quench::qat::Request& request) {
+  quench::qat::expect_cpu(request.context);
   quench::exec::start_engine();
   const quench::qat::Threads threads(request.context.num_threads());
   return quench::qat::without_torch_errors(

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "qat/engine/torch.h"
+#include "quench/context.h"
 
 namespace quench::qat {
 
@@ -22,6 +23,13 @@ class Threads {
  private:
   int before_;
 };
+
+/// What trains has its tensors on the CPU.
+inline void expect_cpu(const Context& context) {
+  if (context.device == "cpu") return;
+  fail(ErrorKind::Unsupported, "training and reconstruction run on the CPU; leave out --device {}",
+       context.device);
+}
 
 /// Runs `work`; what libtorch refuses becomes one sentence.
 template <typename Work>

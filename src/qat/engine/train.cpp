@@ -11,8 +11,10 @@
 #include "qat/engine/loss.h"
 #include "qat/engine/optimizer.h"
 #include "qat/engine/quanters.h"
+#include "qat/engine/rank_sums.h"
 #include "qat/engine/threads.h"
 #include "qat/quanter_names.h"
+#include "quench/ranks.h"
 
 namespace quench::qat {
 namespace {
@@ -36,6 +38,26 @@ MakeQuanter quanters_of(const TrainingOptions& options) {
   };
 }
 
+/// The part of every batch that is this rank's.
+Share part_of(const Batches& batches, const Request& request) {
+  const Ranks* ranks = request.context.ranks.get();
+  if (ranks == nullptr) return {.first = 0, .count = batches.batch()};
+  if (request.samples.run_size() > 1) {
+    fail(ErrorKind::Unsupported,
+         "the model fixes its batch, so that ranks cannot share one; leave out --distributed");
+  }
+  if (batches.batch() < ranks->size()) {
+    fail(ErrorKind::Usage, "{} ranks cannot share a batch of {}; give --train-batch {} or more",
+         ranks->size(), batches.batch(), ranks->size());
+  }
+  if (request.options.minutes > 0) {
+    fail(ErrorKind::Usage,
+         "ranks have clocks of their own: with --distributed give --steps or --epochs, not "
+         "--minutes");
+  }
+  return share_of(batches.batch(), 1, ranks->rank(), ranks->size());
+}
+
 class Trainer {
  public:
   explicit Trainer(const Request& request)
@@ -48,7 +70,9 @@ class Trainer {
         optimizer_((program_.keep_norms(options_.freeze_norm > 0 ? request.norms
                                                                  : std::vector<FoldedNorm>()),
                     program_.weights()),
-                   program_.quanter_parameters(), options_) {
+                   program_.quanter_parameters(), options_),
+        part_(part_of(batches_, request)),
+        sums_(context_, static_cast<double>(part_.count) / static_cast<double>(batches_.batch())) {
     if (program_.weights().empty()) {
       fail(ErrorKind::Unsupported, "the model has no layer with weights to train");
     }
@@ -88,6 +112,9 @@ class Trainer {
       best_ = *result_.report.start_score;
     }
     if (options_.resume) resume();
+    if (context_.ranks) {
+      context_.ranks->agree("the step that training goes on from", std::to_string(step_));
+    }
   }
 
   double progress(Clock::time_point begin) const {
@@ -104,18 +131,29 @@ class Trainer {
     const auto begin = Clock::now();
     program_.train(true);
     if (step_ >= options_.freeze_norm) program_.freeze_norms();
-    const TrainingBatch batch = batches_.at_step(step_);
+    const TrainingBatch batch = batches_.at_step(step_, part_);
     optimizer_.zero_grad();
     at::Tensor loss = loss_.of(batch, program_.run(batch.feeds, loss_.wanted()));
-    const auto value = loss.item<double>();
+    auto value = loss.item<double>();
     if (!std::isfinite(value)) blame(batch);
     loss.backward();
+    sums_.reduce(optimizer_.torch(), value);
     optimizer_.step(progress);
+    sums_.average(seen());
     if (step_ == 0) context_.info(format("the first loss is {:.4g}", value));
     ++step_;
     loss_sum_ += value;
     ++loss_count_;
     training_seconds_ += seconds_since(begin);
+  }
+
+  /// What the program remembers beside what it learns.
+  std::vector<at::Tensor> seen() const {
+    if (!context_.ranks) return {};
+    std::vector<at::Tensor> state = program_.state();
+    const std::size_t learned = program_.weights().size() + program_.quanter_parameters().size();
+    state.erase(state.begin(), state.begin() + static_cast<std::ptrdiff_t>(learned));
+    return state;
   }
 
   /// A loss that is not a number: says where it came from. Checkpoints stay as they are.
@@ -213,7 +251,10 @@ class Trainer {
             .report = result_.report};
   }
 
-  void save() { save_checkpoint(options_.checkpoint, request_.origin, parts()); }
+  void save() {
+    if (!context_.writes()) return;
+    save_checkpoint(options_.checkpoint, request_.origin, parts());
+  }
 
   void resume() {
     CheckpointParts found = parts();
@@ -233,6 +274,8 @@ class Trainer {
   Batches batches_;
   Loss loss_;
   Optimizer optimizer_;
+  Share part_;
+  RankSums sums_;
   Result result_;
   std::vector<at::Tensor> best_state_;
   std::int64_t total_ = 0;
@@ -252,6 +295,7 @@ class Trainer {
 
 extern "C" __attribute__((visibility("default"))) quench::qat::Result quench_engine_train(
     const quench::qat::Request& request) {
+  quench::qat::expect_cpu(request.context);
   quench::exec::start_engine();
   const quench::qat::Threads threads(request.context.num_threads());
   return quench::qat::without_torch_errors([&] { return quench::qat::Trainer(request).run(); });

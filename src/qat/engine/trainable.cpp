@@ -48,6 +48,7 @@ class ProgramModel final : public Trainable {
 extern "C" __attribute__((visibility("default"))) quench::Trainable* quench_engine_trainable(
     const quench::Model& model, const quench::QuantPlan& plan, const quench::QuanterMaker& make,
     const quench::Context& context) {
+  quench::qat::expect_cpu(context);
   quench::exec::start_engine();
   return quench::qat::without_torch_errors([&]() -> quench::Trainable* {
     return new quench::qat::ProgramModel(model, plan, make, context);

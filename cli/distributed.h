@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// --distributed: this process as one of several, as torchrun, MPI, Slurm or quench launch say.
+#pragma once
+
+#include "quench/ranks.h"
+
+namespace quench::cli {
+
+/// What the launcher's environment says of this process.
+struct Launched {
+  RankOptions ranks;
+  int local_rank = 0;  ///< among those of this machine
+  int local_size = 1;
+};
+/// Throws Error(Usage) that says which variable is missing or wrong.
+Launched launched_by_environment();
+
+/// Joins the other processes; only rank 0 prints from here on. They are those of `process_ranks`.
+std::shared_ptr<Ranks> join_process(const RankOptions& options, const Context& context);
+/// Null in a process that works alone.
+Ranks* process_ranks() noexcept;
+/// At the end of a verb that did its work.
+void leave_ranks();
+
+}  // namespace quench::cli

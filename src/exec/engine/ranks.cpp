@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks by way of libtorch's c10d: notes in a TCPStore, bytes by Gloo.
+#include "exec/engine/ranks.h"
+
+#include <map>
+
+#include "base/format.h"
+#include "exec/engine/ranks_store.h"
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include <c10/util/Logging.h>
+
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#pragma GCC diagnostic pop
+
+namespace quench::exec {
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
+
+/// FNV-1a.
+std::int64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return static_cast<std::int64_t>(hash >> 1U);
+}
+
+class GlooRanks final : public Ranks {
+ public:
+  explicit GlooRanks(const RankOptions& options) : store_(options) {
+    try {
+      store_.wait_for_all();
+      store_.guarded([&] { connect(options); });
+    } catch (const Error& error) {
+      (void)store_.fail(error.kind(), error.what());  // those who came are told
+      throw;
+    }
+  }
+
+  int rank() const noexcept override { return store_.options().rank; }
+  int size() const noexcept override { return store_.options().size; }
+
+  void send(int to, std::span<const std::byte> bytes, std::string_view what) override {
+    meet(rank(), to, to);
+    store_.guarded([&] {
+      std::vector<at::Tensor> head = {
+          at::tensor({static_cast<std::int64_t>(bytes.size()), hash_of(what)}, at::kLong)};
+      group_->send(head, to, 0)->wait();
+      if (bytes.empty()) return;
+      auto* data = const_cast<std::byte*>(bytes.data());  // libtorch asks for a mutable pointer
+      std::vector<at::Tensor> body = {
+          at::from_blob(data, {static_cast<std::int64_t>(bytes.size())}, at::kByte)};
+      group_->send(body, to, 0)->wait();
+    });
+  }
+
+  std::vector<std::byte> receive(int from, std::string_view what) override {
+    meet(from, rank(), from);
+    return store_.guarded([&] {
+      std::vector<at::Tensor> head = {at::zeros({2}, at::kLong)};
+      group_->recv(head, from, 0)->wait();
+      const auto size = head[0][0].item<std::int64_t>();
+      if (head[0][1].item<std::int64_t>() != hash_of(what) || size < 0 || size > kMostBytes) {
+        quench::fail(
+            ErrorKind::BadConfig,
+            "rank {} and rank {} have gone apart: one has no {} to tell; are their machines "
+            "alike (--max-isa), and their data the same?",
+            from, rank(), what);
+      }
+      std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+      if (size == 0) return bytes;
+      std::vector<at::Tensor> body = {at::from_blob(bytes.data(), {size}, at::kByte)};
+      group_->recv(body, from, 0)->wait();
+      return bytes;
+    });
+  }
+
+  std::int64_t open_queue() override { return queues_++; }
+  std::int64_t take(std::int64_t queue) override {
+    check();
+    return store_.add(format("queue/{}", queue), 1) - 1;
+  }
+
+  void agree(std::string_view what, std::string_view text) override {
+    const std::string key = format("agree/{}", agreed_++);
+    const std::string own = format("{}\n{}", what, text);
+    if (rank() == 0) return store_.set(key, own);
+    store_.wait_for(key, 0);
+    if (store_.get(key) == own) return;
+    quench::fail(ErrorKind::BadConfig,
+                 "{} of rank {} is not that of rank 0; give all ranks the same", what, rank());
+  }
+
+  void check() override { store_.check(); }
+  bool fail(ErrorKind kind, std::string_view sentence) noexcept override {
+    return store_.fail(kind, sentence);
+  }
+  void leave() override { store_.leave(); }
+
+  void sum(std::vector<at::Tensor>& tensors) {
+    store_.guarded([&] {
+      for (at::Tensor& tensor : tensors) {
+        std::vector<at::Tensor> one = {tensor};
+        group_->allreduce(one)->wait();
+      }
+    });
+  }
+
+ private:
+  void connect(const RankOptions& options) {
+    using Gloo = c10d::ProcessGroupGloo;
+    const auto most = std::chrono::milliseconds(
+        static_cast<std::int64_t>(std::min(options.timeout_seconds, 1e6) * 1000));
+    auto how = Gloo::Options::create(most);
+    const bool local = options.address == "127.0.0.1" || options.address == "localhost";
+    how->devices.push_back(!options.interface.empty()
+                               ? Gloo::createDeviceForInterface(options.interface)
+                           : local ? Gloo::createDeviceForHostname("127.0.0.1")
+                                   : Gloo::createDefaultDevice());
+    group_ = c10::make_intrusive<Gloo>(store_.torch(), options.rank, options.size, how);
+  }
+
+  /// Both sides of a message say that they are there, and only then go to Gloo: its waiting cannot
+  /// tell a rank that computes for long from one that is dead.
+  void meet(int from, int to, int other) {
+    const std::int64_t number = messages_[{from, to}]++;
+    const std::string sends = format("s/{}/{}/{}", from, to, number);
+    const std::string reads = format("r/{}/{}/{}", from, to, number);
+    const bool sender = from == rank();
+    store_.set(sender ? sends : reads, "1");
+    store_.wait_for(sender ? reads : sends, other);
+    store_.remove(sender ? reads : sends);
+  }
+
+  RankStore store_;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  std::map<std::pair<int, int>, std::int64_t> messages_;
+  std::int64_t queues_ = 0;
+  std::int64_t agreed_ = 0;
+};
+
+}  // namespace
+
+void sum_over(Ranks& ranks, std::vector<at::Tensor>& tensors) {
+  if (ranks.size() > 1) dynamic_cast<GlooRanks&>(ranks).sum(tensors);
+}
+
+}  // namespace quench::exec
+
+extern "C" __attribute__((visibility("default"))) quench::Ranks* quench_engine_join(
+    const quench::RankOptions& options, const quench::Context& /*context*/) {
+  c10::initLogging();  // else the caller's TORCH_CPP_LOG_LEVEL is not read
+  return new quench::exec::GlooRanks(options);
+}
