@@ -70,7 +70,7 @@ class Trainer {
         optimizer_((program_.keep_norms(options_.freeze_norm > 0 ? request.norms
                                                                  : std::vector<FoldedNorm>()),
                     program_.weights()),
-                   program_.quanter_parameters(), options_),
+                   program_.quanter_parameters(), options_, batches_.samples()),
         part_(part_of(batches_, request)),
         sums_(context_, static_cast<double>(part_.count) / static_cast<double>(batches_.batch())) {
     if (program_.weights().empty()) {
