@@ -23,27 +23,27 @@ void lift_constants(Graph& graph) {
 }
 
 /// Every size but that of the batch.
-bool is_settled(const ValueType& type) {
+bool has_known_sizes(const ValueType& type) {
   if (!type.shape) return false;
   return std::ranges::all_of(type.shape->begin() + (type.shape->empty() ? 0 : 1), type.shape->end(),
                              [](const Dim& dim) { return dim.known(); });
 }
 
 /// Shapes that are computed for a node whose result has a known one: the node is written by that.
-void settle_shapes(Graph& graph) {
+void store_known_shapes(Graph& graph) {
   static constexpr std::array<std::string_view, 3> kReshapes = {"Reshape", "Squeeze", "Unsqueeze"};
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     const bool computed = node.input(1) != kNoValue && graph.constant(node.inputs[1]) == nullptr &&
                           std::ranges::find(kReshapes, node.op_type) != kReshapes.end();
-    if (!computed || !is_settled(graph[node.outputs[0]].type)) continue;
+    if (!computed || !has_known_sizes(graph[node.outputs[0]].type)) continue;
     std::vector<std::int64_t> shape;
     for (const Dim& dim : *graph[node.outputs[0]].type.shape) {
       shape.push_back(dim.known() ? dim.value : -1);
     }
-    const ValueId settled = graph.add_constant(
-        node.name + "/shape", Tensor::of<std::int64_t>({std::ssize(shape)}, shape));
-    graph.nodes[i].inputs[1] = settled;
+    const ValueId stored = graph.add_constant(node.name + "/shape",
+                                              Tensor::of<std::int64_t>({std::ssize(shape)}, shape));
+    graph.nodes[i].inputs[1] = stored;
   }
 }
 
@@ -72,7 +72,7 @@ void drop_unread(Graph& graph) {
 void tidy(Model& model) {
   lift_constants(model.graph);
   (void)infer_types(model);
-  settle_shapes(model.graph);
+  store_known_shapes(model.graph);
   drop_unread(model.graph);
 }
 
