@@ -61,7 +61,7 @@ class ConvertTest(harness.CliTest):
             (["--weightFile=w"], 2, "CAFFE"),
             (["--encryption=true"], 4, "--encryption=true"),
             (["--trainModel=true"], 4, "--trainModel=true"),
-            (["--saveType=MINDIR"], 4, "ONNX"),
+            (["--saveType=MINDIR_LITE"], 4, "MINDIR"),
             (["--decryptKey=00"], 4, "--decryptKey"),
         ]
         for flags, code, mention in table:
@@ -72,7 +72,14 @@ class ConvertTest(harness.CliTest):
 
     def test_format_must_be_known_and_flags_complete(self):
         words = ["--modelFile=model.onnx", "--outputFile=refused"]
-        self.assertIn("tf2onnx", self.run_quench("convert", "--fmk=TF", *words, expect=4).stderr)
+        self.assertIn("of the format onnx",
+                      self.run_quench("convert", "--fmk=TF", *words, expect=2).stderr)
+        told = self.run_quench("convert", "--fmk=PYTORCH", "--modelFile=net.pt",
+                               "--outputFile=refused", expect=4).stderr
+        self.assertIn("torch.onnx.export(torch.jit.load('net.pt')", told)
+        self.assertIn("--modelFile=net.onnx", told)
+        self.assertIn("made from",
+                      self.run_quench("convert", "--fmk=MSLITE", *words, expect=4).stderr)
         self.assertIn("of the format onnx",
                       self.run_quench("convert", "--fmk=TFLITE", *words, expect=2).stderr)
         self.assertIn("did you mean 'ONNX'?",
@@ -80,6 +87,47 @@ class ConvertTest(harness.CliTest):
         self.assertIn("fmk", self.run_quench("convert", *words, expect=2).stderr)
         self.assertIn("outputFile", self.run_quench("convert", "--fmk=ONNX",
                                                     "--modelFile=model.onnx", expect=2).stderr)
+
+    def test_mindir_is_written_and_read(self):
+        result = self.convert("--saveType=MINDIR", out="there").stdout
+        self.assertTrue(result.endswith(DONE), result)
+        self.run_quench("convert", "--fmk=MINDIR", "--modelFile=there.mindir",
+                        "--outputFile=back")
+        shown = [self.run_json("inspect", name) for name in ("there.mindir", "back.onnx")]
+        self.assertEqual(shown[0]["operators"], shown[1]["operators"])
+        self.assertEqual(shown[0]["inputs"][0]["name"], "x")
+        told = self.run_quench("compare", "model.onnx", "there.mindir", "--json").stdout
+        self.assertGreater(json.loads(told)["outputs"][0]["cosine"], 0.99999)
+        self.assertIn("MindIR is written",
+                      self.convert("--saveType=MINDIR", out="no.onnx", expect=2).stderr)
+
+    def test_quantised_model_is_written_as_arithmetic(self):
+        self.run_quench("quantize", "model.onnx", "-o", "q.onnx", "--data", "images.npy")
+        self.run_quench("convert", "q.onnx", "-o", "q.mindir")
+        told = self.run_quench("compare", "q.onnx", "q.mindir", "--json").stdout
+        self.assertGreater(json.loads(told)["outputs"][0]["cosine"], 0.999)
+        self.assertIn("int8", self.run_json("inspect", "q.mindir")["weights"])
+
+    def test_frozen_graph_of_tensorflow(self):
+        seed = harness.SOURCE / "fuzz" / "seeds" / "tf" / "network"
+        words = ["convert", "--fmk=TF", f"--modelFile={seed}"]
+        self.run_quench(*words, "--outputFile=frozen")
+        shown = self.run_json("inspect", "frozen.onnx")
+        self.assertEqual(shown["operators"]["Conv"], 2)
+        self.assertEqual(shown["operators"]["Transpose"], 2)
+        self.run_quench(*words, "--outputFile=first", "--inputDataFormat=NCHW", "--fp16=on")
+        shown = self.run_json("inspect", "first.onnx")
+        self.assertRegex(json.dumps(shown["inputs"]), r"2, ?6, ?6")
+        self.assertIn("float16", shown["weights"])
+
+    def test_lite_files_are_shown_and_nothing_else(self):
+        seed = harness.SOURCE / "fuzz" / "seeds" / "ms" / "net"
+        shown = self.run_json("inspect", seed)
+        self.assertEqual(shown["operators"], {"mslite.Conv2DFusion": 1, "mslite.Softmax": 1})
+        self.assertIn("2 scales", json.dumps(shown["scales"]))
+        self.assertIn("zero point 3", self.run_quench("inspect", seed).stdout)
+        for words in (["convert", seed, "-o", "no.onnx"], ["run", seed], ["lint", seed]):
+            self.assertIn("converted from", self.run_quench(*words, expect=4).stderr)
 
     def test_config_mistakes_have_a_line(self):
         flag = self.write_config("[common_quant_param]\nquant_typ=FULL_QUANT\n")

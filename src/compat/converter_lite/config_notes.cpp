@@ -51,8 +51,8 @@ const std::vector<IdleKey>& idle_keys() {
          return is_true(value) && options.weight.bits >= 8;
        },
        "with 8 bits and more the means of weights are kept without it"},
-      {"weight_quant_param", "update_mindir", always, "the result holds the quantised weights anyway",
-       OptionKind::Switch},
+      {"weight_quant_param", "update_mindir", always,
+       "the result holds the quantised weights anyway", OptionKind::Switch},
       {"mixed_bit_weight_quant_param", "use_cv_data", always,
        "there are no built-in images; give calibrate_path", OptionKind::Switch},
       {"mixed_bit_weight_quant_param", "workspace", always, kFiles},

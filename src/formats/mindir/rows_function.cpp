@@ -127,7 +127,13 @@ void read_add_n(Op& op) {
 void read_cast(Op& op) {
   const DType to = dtype_of_argument(op.number("dst_type", op.number("dtype", 0, 1), 1));
   if (to == DType::Undefined) fail(ErrorKind::Unsupported, "it casts to a type that is not known");
-  op.set(op.make().cast(op.in(0), to));
+  // Weights that are stored as bytes stay so: a scale follows, which makes floats of them.
+  const Tensor* data = op.constant(0);
+  const bool bytes = data != nullptr && data->size() > 1 &&
+                     (data->dtype() == DType::Int8 || data->dtype() == DType::UInt8);
+  const ValueId x = op.in(0);
+  op.set(bytes ? op.make().node("Cast", {x}, {{"to", static_cast<std::int64_t>(to)}})
+               : op.make().cast(x, to));
 }
 
 void read_identity(Op& op) { op.set(op.in(0)); }

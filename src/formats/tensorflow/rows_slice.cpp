@@ -225,7 +225,8 @@ void lower_gather(Step& step) {
   }
   Shape shape = step.shape();
   shape.erase(shape.begin() + axis);
-  shape.insert(shape.begin() + axis, step.shape(1).begin(), step.shape(1).end());
+  const Shape indices = step.shape(1);
+  shape.insert(shape.begin() + axis, indices.begin(), indices.end());
   step.set(step.make("GATHER", {step.in(0), step.in(1)}, shape, step.dtype(), {{"axis", axis}}));
 }
 
