@@ -25,6 +25,7 @@
 #include "quench/presets.h"
 #include "quench/ptq.h"
 #include "quench/quantize.h"
+#include "quench/ranks.h"
 #include "quench/report.h"
 #include "quench/run.h"
 #include "quench/session.h"

@@ -121,6 +121,20 @@ class DistributedTest(harness.CliTest):
         self.launch(2, *words, "-o", "target2", "--model-out", "target2.onnx")
         self.assertEqual(self.bytes_of("target2.onnx"), self.bytes_of("target1.onnx"))
 
+    def test_training_is_that_of_whole_batches(self):
+        words = ["train", "model.onnx", "--data", "images.npy", "--labels", "labels.npy", "--steps",
+                 "2", "--train-batch", "8", "--held-out", "4", "--json"]
+        curves = []
+        for name, start in (("one", []), ("two", ["launch", "-n", 2]), ("four", ["launch", "-n", 4])):
+            result = self.run_quench(*start, *words, "-o", f"{name}_trained.onnx")
+            curves.append([point["loss"] for point in json.loads(result.stdout)["training"]["curve"]])
+        for curve in curves[1:]:
+            for loss, expected in zip(curve, curves[0], strict=True):
+                self.assertAlmostEqual(loss, expected, delta=1e-4 * expected)
+        error = self.launch(3, "train", "model.onnx", "--data", "images.npy", "--steps", 2,
+                            "--train-batch", 2, "-o", "never.onnx", expect=2)
+        self.assertIn("3 ranks cannot share a batch of 2", error.stderr)
+
     def test_shards_without_a_network(self):
         self.run_quench("calibrate", "model.onnx", "-o", "whole.stats", "--data", "images.npy")
         parts = [f"part{i}.stats" for i in (1, 2, 3)]
