@@ -152,7 +152,9 @@ class Raiser {
     const ValueId out = node.outputs[0];
     if (!params) return false;
     if (const Tensor* constant = graph_.constant(in)) {
-      if (constant->dtype() != DType::Float32) return false;
+      const Tensor scale = lower::scale_tensor(*params);
+      const bool known = constant->dtype() == DType::Float32;
+      if (!known || !fits(constant->shape(), scale, params->spec.axis)) return false;
       twins_[out] = {.real = weight(name(in), fake_quantize(*constant, *params), *params),
                      .params = *params};
       return true;
@@ -232,13 +234,14 @@ class Raiser {
     if (graph_.constant(in) != nullptr) return raise_constant(node);
     const auto twin = twins_.find(in);
     const auto params = params_of(graph_, node);
-    if (twin == twins_.end() || !params || params->spec.axis != twin->second.params.spec.axis) {
+    const bool same = twin != twins_.end() && params && same_integers(*params, twin->second.params);
+    const bool one = twin != twins_.end() && params && params->spec.axis < 0 &&
+                     twin->second.params.spec.axis < 0;
+    if (!one && !(same && params->spec.axis == twin->second.params.spec.axis)) {
       materialize(in);
       return false;
     }
-    hand_on(same_integers(*params, twin->second.params) ? twin->second.real
-                                                        : reread(twin->second, *params, out),
-            out);
+    hand_on(same ? twin->second.real : reread(twin->second, *params, out), out);
     return true;
   }
 
@@ -270,6 +273,13 @@ class Raiser {
     return real;
   }
 
+  /// One scale for all, or one for each index of the axis; blocks stay as they are.
+  static bool fits(const Shape& shape, const Tensor& scale, std::int64_t axis) {
+    if (scale.size() == 1) return true;
+    return scale.rank() == 1 && axis >= 0 && axis < std::ssize(shape) &&
+           shape[static_cast<std::size_t>(axis)] == scale.size();
+  }
+
   bool raise_constant(const Node& node) {
     const Tensor& integers = *graph_.constant(node.inputs[0]);
     const Tensor* scale = graph_.constant(node.input(1));
@@ -277,10 +287,12 @@ class Raiser {
     if (scale == nullptr || (zero == nullptr && node.input(2) != kNoValue)) return false;
     const Shape shape = integers.shape();
     const std::string stem = name(node.inputs[0]);
-    const std::int64_t axis = node.get_int("axis", 1);
-    Tensor floats = Tensor::of<float>(
-        shape, quant::dequantize_linear(integers, *scale, zero,
-                                        axis < 0 ? axis + std::ssize(shape) : axis));
+    std::int64_t axis = node.get_int("axis", 1);
+    if (axis < 0) axis += std::ssize(shape);
+    const bool sound = zero == nullptr || zero->size() == scale->size() || zero->size() == 1;
+    if (!sound || !fits(shape, *scale, axis)) return false;
+    Tensor floats =
+        Tensor::of<float>(shape, quant::dequantize_linear(integers, *scale, zero, axis));
     const auto params = params_of(graph_, node);
     const ValueId id = params ? weight(stem, std::move(floats), *params)
                               : graph_.add_constant(stem + "_float", std::move(floats));
