@@ -27,6 +27,7 @@
 #include "quench/quantize.h"
 #include "quench/ranks.h"
 #include "quench/report.h"
+#include "quench/retarget.h"
 #include "quench/run.h"
 #include "quench/session.h"
 #include "quench/tensor.h"
