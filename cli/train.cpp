@@ -11,18 +11,10 @@
 #include "cli/quantize_report.h"
 #include "quench/formats.h"
 #include "quench/jobs.h"
+#include "quench/training_defaults.h"
 
 namespace quench::cli {
 namespace {
-
-constexpr double kEpochs = 10;  ///< where no length is given
-
-/// Which step is kept is decided by the validation set: a handful of samples cannot tell.
-QuantizeOptions training_defaults() {
-  QuantizeOptions options;
-  options.held_out = 256;
-  return options;
-}
 
 struct TrainFlags {
   JobFlags job;
@@ -38,7 +30,7 @@ int run_train(const TrainFlags& flags) {
   options.type = QuantType::Full;
   refuse_idle_options(flags.job.options.given(), options);
   TrainingOptions& training = options.training;
-  if (!training.any()) training.epochs = kEpochs;
+  choose_training_length(training);
   const bool own_checkpoint = training.checkpoint.empty();
   if (own_checkpoint) training.checkpoint = flags.out + ".checkpoint";
   Outputs outputs;

@@ -21,7 +21,7 @@ PUBLIC_HEADERS = {
     "evaluate": "evaluate", "observer_trial": "evaluate", "quantize": "evaluate", "ptq": "job",
     "run": "evaluate", "formats": "formats", "pack": "formats",
     "analysis": "analyze", "analyze": "analyze", "report": "report",
-    "options": "options", "training": "options", "training_report": "evaluate", "quanter": "qat", "quanters": "qat", "preprocess": "qat", "trainable": "qat", "qat": "job", "option_table": "options", "converter_lite": "compat", "quench": "compat", "paddleslim": "compat", "paddleslim_analysis": "compat", "legacy_ptq": "compat", "predictor": "compat",
+    "options": "options", "training": "options", "training_defaults": "options", "training_report": "evaluate", "quanter": "qat", "quanted_layer": "qat", "quanters": "qat", "preprocess": "qat", "trainable": "qat", "qat": "job", "option_table": "options", "converter_lite": "compat", "quench": "compat", "paddleslim": "compat", "paddleslim_analysis": "compat", "legacy_ptq": "compat", "predictor": "compat",
 }
 # Third-party headers by how their name begins, and the places that may include them.
 THIRD_PARTY = {

@@ -11,6 +11,7 @@
 
 #include "quench/preprocess.h"
 #include "quench/ptq.h"
+#include "quench/quanted_layer.h"
 #include "quench/quanters.h"
 #include "quench/trainable.h"
 
@@ -47,10 +48,12 @@ class QAT {
         act_quantize_(std::move(act_quantize)),
         context_(std::move(context)) {}
 
-  /// Operators of type `source` are quantised by these quanters in place of the configuration's.
-  void add_qat_layer_mapping(const std::string& source, QuanterFactory weight,
-                             QuanterFactory activation) {
-    mapping_[source] = {std::move(weight), std::move(activation)};
+  /// Layers of type `source`, a layer of Paddle or an operator, become `target`, whether or not
+  /// `quantizable_layer_type` has them. The last call for a type holds.
+  void add_qat_layer_mapping(const std::string& source, const QuantedLayer& target) {
+    std::vector<std::string> types = QuantedLayer::op_types_of_layer(source);
+    if (types.empty()) types.push_back(source);
+    for (const std::string& type : types) mapping_.insert_or_assign(type, target);
   }
 
   TrainableModel quantize(const Model& model) const;
@@ -69,7 +72,7 @@ class QAT {
   QuanterFactory weight_quantize_;
   QuanterFactory act_quantize_;
   Context context_;
-  std::map<std::string, std::pair<QuanterFactory, QuanterFactory>> mapping_;
+  std::map<std::string, QuantedLayer> mapping_;  ///< by type of operator
 };
 
 inline std::string QAT::type_of(const QuanterSetup& setup) const {
@@ -88,7 +91,8 @@ inline std::unique_ptr<Quanter> QAT::make(const std::string& op_type, QuanterSet
   const auto custom = config_.custom_quanters.find(setup.spec.observer);
   if (custom != config_.custom_quanters.end()) factory = custom->second;
   if (mapped != mapping_.end()) {
-    factory = setup.is_weight ? mapped->second.first : mapped->second.second;
+    const QuanterFactory& own = setup.is_weight ? mapped->second.weight : mapped->second.activation;
+    if (own) factory = own;
   }
   std::unique_ptr<Quanter> quanter =
       factory ? factory(setup) : built_in_quanters(context_)(type_of(setup), setup);
@@ -106,15 +110,11 @@ inline TrainableModel QAT::quantize(const Model& model) const {
   config.default_weight_observer = config_.weight_quantize_type;
   config.default_activation_observer = config_.activation_quantize_type;
   for (const std::string& layer : config_.quantizable_layer_type) {
-    if (layer == "Conv2D")
-      config.quantizable_op_type.insert(config.quantizable_op_type.end(), {"Conv"});
-    if (layer == "Conv2DTranspose") config.quantizable_op_type.emplace_back("ConvTranspose");
-    if (layer == "Linear")
-      config.quantizable_op_type.insert(config.quantizable_op_type.end(), {"Gemm", "MatMul"});
-    if (layer != "Conv2D" && layer != "Conv2DTranspose" && layer != "Linear") {
-      config.quantizable_op_type.push_back(layer);
-    }
+    const std::vector<std::string> types = QuantedLayer::op_types_of_layer(layer);
+    config.quantizable_op_type.insert(config.quantizable_op_type.end(), types.begin(), types.end());
+    if (types.empty()) config.quantizable_op_type.push_back(layer);
   }
+  for (const auto& [type, target] : mapping_) config.quantizable_op_type.push_back(type);
   // A type that the model does not have is no mistake here: these are defaults.
   std::erase_if(config.quantizable_op_type, [&](const std::string& type) {
     for (const Node& node : prepared.graph.nodes) {
@@ -122,6 +122,12 @@ inline TrainableModel QAT::quantize(const Model& model) const {
     }
     return true;
   });
+  if (config.quantizable_op_type.empty()) {  // which would mean all types
+    throw Error(
+        ErrorKind::Unsupported,
+        "the model has no layer of the types in quantizable_layer_type, or that were mapped: "
+        "there is nothing to quantise");
+  }
   QuantPlan plan = make_plan(prepared, config);
   const QuanterMaker maker = [this](const std::string& op_type, const std::string&,
                                     const QuanterSetup& setup) { return make(op_type, setup); };

@@ -8,6 +8,7 @@
 #include "python/src/record.h"
 #include "python/src/samples.h"
 #include "quench/converter_lite.h"
+#include "quench/training_defaults.h"
 
 namespace quench::python {
 namespace {
@@ -73,11 +74,10 @@ QuantizeResult train_model(const py::object& model, const py::object& output,
   Keywords words(kwargs);
   const std::string report = words.take_text("report");
   const auto call = words.take_call();
-  JobCall job(*call, model, data, words, kForTrain);
+  JobCall job(*call, model, data, words, kForTrain, training_defaults());
+  refuse_idle_options(words.applied(), job.options);
   job.options.report_save_path = report;
-  if (!job.options.training.any()) {
-    throw Error(ErrorKind::Usage, "say how long to train: steps, epochs or minutes");
-  }
+  choose_training_length(job.options.training);
   return run_quantize(job, output.is_none() ? "" : to_path(output));
 }
 

@@ -254,6 +254,13 @@ void save_observed(const Ptq& ptq, const ObservedModel& observed, const py::obje
   ptq.save_quantized_model(observed, file, input_spec);
 }
 
+void save_model(const py::object& model, const py::object& path, const InputShapes& input_spec) {
+  const std::shared_ptr<Model> found = loaded(model);
+  const std::string file = to_path(path);
+  const py::gil_scoped_release release;
+  save_quantized_model(*found, file, input_spec);
+}
+
 void bind_ptq(py::module_& module) {
   py::class_<ObservedModel>(module, "ObservedModel",
                             "A float model that watches its activations while it runs")
@@ -298,6 +305,8 @@ void bind_paddleslim(py::module_& module) {
   py::module_ part = module.def_submodule("paddleslim");
   part.def("quant_post_static", &post_static);
   part.def("quant_post_dynamic", &post_dynamic);
+  part.def("save_quantized_model", &save_model, py::arg("model"), py::arg("path"),
+           py::arg("input_spec") = InputShapes());
   bind_observers(part);
   bind_config(part);
   bind_ptq(part);

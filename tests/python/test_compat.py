@@ -151,5 +151,41 @@ class PaddleSlim(PythonTest):
         self.assert_error("usage", ["paddle.jit.save"], lambda: quench.inspect(layer))
 
 
+class Training(PythonTest):
+    def test_qat(self):
+        qat = paddleslim.QAT({"weight_bits": 3, "weight_quantize_type": "channel_wise_lsq_weight",
+                              "activation_quantize_type": "lsq_act"})
+        net = qat.quantize(MODEL)
+        self.assert_error("usage", ["fit"], lambda: qat.save_quantized_model(net, self.path("n.onnx")))
+        net.fit(images(120), steps=8, train_batch=16, held_out=20, seed=1)
+        qat.save_quantized_model(net, self.path("q.onnx"))
+        quench.train(MODEL, self.path("t.onnx"), images(120), steps=8, train_batch=16, held_out=20,
+                     seed=1, weight_bits=3, activation_bits=8, weight_quanter="lsq_plus",
+                     activation_quanter="lsq_plus", op_types=["Conv", "Gemm"])
+        x = images(8)
+        got, wanted = (quench.Session(self.path(name)).run(x) for name in ("q.onnx", "t.onnx"))
+        for name in wanted:
+            np.testing.assert_array_equal(got[name], wanted[name])
+
+    def test_qat_by_labels_for_whole_tensors(self):
+        qat = paddleslim.QAT({"weight_quantize_type": "abs_max", "moving_rate": 0.8,
+                              "activation_preprocess_type": "PACT",
+                              "quantizable_layer_type": ["Conv2D"]})
+        net = qat.quantize(quench.load(MODEL))
+        result = net.fit(images(60), labels(60), steps=3, train_batch=16)
+        self.assertIn("Gemm", {n.op_type for n in net.model.nodes})
+        self.assertTrue(result.float_layers)
+
+    def test_qat_refuses(self):
+        for config, words in (({"weight_bit": 4}, ["weight_bit", "weight_bits"]),
+                              ({"window_size": 5}, ["window_size"]),
+                              ({"weight_preprocess_type": "CLIP"}, ["PACT"])):
+            self.assert_error("usage", words, lambda config=config: paddleslim.QAT(config))
+        self.assert_error("usage", ["C++"], lambda: paddleslim.QAT(act_preprocess=object))
+
+    def test_length_of_training(self):
+        self.assertTrue(quench.train(MODEL, None, images(60), train_batch=32).seconds > 0)
+
+
 if __name__ == "__main__":
     unittest.main()

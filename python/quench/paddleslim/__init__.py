@@ -10,7 +10,7 @@ import quench
 from quench._quench import paddleslim as _slim
 from quench._quench.paddleslim import LegacyPTQ, QuantConfig  # noqa: F401
 
-__all__ = ["AnalysisPTQ", "Executor", "LegacyPTQ", "PTQ", "QuantConfig", "observers", "quant",
+__all__ = ["AnalysisPTQ", "Executor", "LegacyPTQ", "PTQ", "QAT", "QuantConfig", "observers", "quant",
            "quant_post_dynamic", "quant_post_only_weight", "quant_post_static"]
 
 
@@ -75,3 +75,4 @@ class AnalysisPTQ(_slim.AnalysisPTQ):
 
 
 from quench.paddleslim import observers, quant  # noqa: E402,F401
+from quench.paddleslim.qat import QAT  # noqa: E402,F401

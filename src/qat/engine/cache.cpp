@@ -13,9 +13,9 @@ namespace quench::qat {
 namespace {
 
 /// Above this a file that has no name any more holds them: the system keeps in memory what fits.
-constexpr std::int64_t kMostInMemory = std::int64_t{1} << 29;
+constexpr std::int64_t kMostInMemory = std::int64_t{1} << 28;
 
-at::Tensor in_file(const std::vector<std::int64_t>& shape, std::int64_t elements) {
+at::Tensor in_file(std::int64_t elements) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path();
   std::string path = (folder / "quench-cache-XXXXXX").string();
   const int descriptor = mkstemp(path.data());
@@ -23,7 +23,13 @@ at::Tensor in_file(const std::vector<std::int64_t>& shape, std::int64_t elements
   ::close(descriptor);
   at::Tensor tensor = at::from_file(path, /*shared=*/true, elements, at::kFloat);
   std::filesystem::remove(path);
-  return tensor.reshape(shape);
+  return tensor;
+}
+
+/// Images lie with their channels last: so convolutions take them without moving them.
+at::Tensor laid_out(const at::Tensor& memory, const std::vector<std::int64_t>& shape) {
+  if (shape.size() != 4) return memory.reshape(shape);
+  return memory.reshape({shape[0], shape[2], shape[3], shape[1]}).permute({0, 3, 1, 2});
 }
 
 }  // namespace
@@ -40,13 +46,19 @@ void Cache::add(const at::Tensor& rows, std::int64_t count, std::int64_t samples
     shape[0] = samples;
     const std::int64_t elements = rows.numel() / rows.size(0) * samples;
     const bool large = elements * static_cast<std::int64_t>(sizeof(float)) > kMostInMemory;
-    all_ = large ? in_file(shape, elements) : at::empty(shape);
+    all_ = laid_out(large ? in_file(elements) : at::empty({elements}), shape);
   }
   all_.narrow(0, first, rows.size(0)).copy_(rows);
 }
 
 at::Tensor Cache::pick(const std::vector<std::int64_t>& samples) const {
-  return at::index_select(all_, 0, at::tensor(at::ArrayRef<std::int64_t>(samples), at::kLong));
+  std::vector<std::int64_t> shape = all_.sizes().vec();
+  shape[0] = static_cast<std::int64_t>(samples.size());
+  at::Tensor rows = at::empty(shape, all_.options().memory_format(all_.suggest_memory_format()));
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    rows.select(0, static_cast<std::int64_t>(i)).copy_(all_.select(0, samples[i]));
+  }
+  return rows;
 }
 
 }  // namespace quench::qat

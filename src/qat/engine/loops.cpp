@@ -2,6 +2,8 @@
 // The loops, written so that compilers make vectors of them.
 #include "qat/engine/loops.h"
 
+#include <algorithm>
+
 #include "base/cpu.h"
 
 namespace quench::qat {
@@ -18,6 +20,23 @@ inline float saturate(float value, const Scaling& scaling) {
 }
 
 inline float rounded(float value) { return (value + kMagic) - kMagic; }
+
+/// 32 bits that look random, of a seed and a place; multiplications of 32 bits fill vectors.
+inline std::uint32_t scrambled(std::uint32_t seed, std::uint32_t place) {
+  std::uint32_t bits = seed + place * 0x9E3779B9U;
+  bits = (bits ^ (bits >> 16U)) * 0x21F0AAADU;
+  bits = (bits ^ (bits >> 15U)) * 0x735A2D97U;
+  return bits ^ (bits >> 15U);
+}
+
+inline std::uint32_t seed_of(const Chance& chance) {
+  return static_cast<std::uint32_t>(chance.seed ^ (chance.seed >> 32U));
+}
+
+/// What a taken element's bits are below.
+inline std::uint32_t bound_of(const Chance& chance) {
+  return static_cast<std::uint32_t>(std::clamp(chance.share, 0.0, 1.0) * 4294967295.0);
+}
 
 }  // namespace
 
@@ -55,6 +74,33 @@ QUENCH_MULTIVERSION(ScalingGradient, fake_quantize_gradient,
     sums.offset += static_cast<double>(by_offset[lane]);
   }
   return sums;
+}
+
+QUENCH_MULTIVERSION(void, mix_loop,
+                    (const float* one, const float* other, std::int64_t count, const Chance& chance,
+                     float* dst),
+                    (one, other, count, chance, dst)) {
+  const std::uint32_t seed = seed_of(chance);
+  const std::uint32_t bound = bound_of(chance);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float kept = one[i];
+    const float given = other[i];
+    dst[i] = scrambled(seed, static_cast<std::uint32_t>(i)) < bound ? kept : given;
+  }
+}
+
+QUENCH_MULTIVERSION(void, unmix_loop,
+                    (const float* gradient, std::int64_t count, const Chance& chance, float* done,
+                     float* dother),
+                    (gradient, count, chance, done, dother)) {
+  const std::uint32_t seed = seed_of(chance);
+  const std::uint32_t bound = bound_of(chance);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool taken = scrambled(seed, static_cast<std::uint32_t>(i)) < bound;
+    const float value = gradient[i];
+    done[i] = taken ? value : 0.0F;
+    dother[i] = taken ? 0.0F : value;
+  }
 }
 
 }  // namespace quench::qat

@@ -31,4 +31,18 @@ void fake_quantize_loop(const float* src, std::int64_t count, const Scaling& sca
 ScalingGradient fake_quantize_gradient(const float* src, const float* gradient, std::int64_t count,
                                        const Scaling& scaling, float* dsrc);
 
+/// Which elements of a tensor are taken by chance: decided by the seed and an element's place, so
+/// that threads do not matter and a backward pass finds the same ones.
+struct Chance {
+  double share = 0;  ///< of the elements that are taken
+  std::uint64_t seed = 0;
+};
+
+/// At most kStretch elements: dst = taken ? one : other.
+void mix_loop(const float* one, const float* other, std::int64_t count, const Chance& chance,
+              float* dst);
+/// The gradients of that.
+void unmix_loop(const float* gradient, std::int64_t count, const Chance& chance, float* done,
+                float* dother);
+
 }  // namespace quench::qat

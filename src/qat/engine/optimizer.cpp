@@ -14,6 +14,9 @@ namespace {
 constexpr double kAdamRate = 5e-3;  ///< relative to the size of each tensor
 constexpr double kZeros = 0.01;     ///< the size that a tensor of zeros is taken for
 constexpr double kSgdRate = 1e-2;
+/// The samples from which these hold. The mean gradient of n samples is off by 1/sqrt(n): the fewer
+/// there are, the sooner following it fits those samples and nothing else.
+constexpr double kEnoughSamples = 500;
 /// The last rate, as a share of the highest.
 constexpr double kLast = 0.01;
 
@@ -38,11 +41,16 @@ double size_of(const at::Tensor& tensor) {
   return size > 0 ? size : kZeros;
 }
 
+double usual_rate(const TrainingOptions& options, std::int64_t samples) {
+  const double rate = options.optimizer == "sgd" ? kSgdRate : kAdamRate;
+  return rate * std::min(1.0, std::sqrt(static_cast<double>(samples) / kEnoughSamples));
+}
+
 Optimizer::Optimizer(const std::vector<Trained>& weights, const std::vector<Trained>& quanters,
-                     const TrainingOptions& options)
+                     const TrainingOptions& options, std::int64_t samples)
     : options_(options) {
   const bool sgd = options.optimizer == "sgd";
-  peak_ = options.rate > 0 ? options.rate : (sgd ? kSgdRate : kAdamRate);
+  peak_ = options.rate > 0 ? options.rate : usual_rate(options, samples);
   std::vector<torch::optim::OptimizerParamGroup> groups;
   const auto add = [&](const Trained& each, double factor) {
     const double decay = each.decay ? options.weight_decay : 0;

@@ -11,12 +11,15 @@ namespace quench::qat {
 /// The root mean square of a tensor: what rates are relative to with Adam and AdamW.
 double size_of(const at::Tensor& tensor);
 
+/// The highest rate where none is asked for.
+double usual_rate(const TrainingOptions& options, std::int64_t samples);
+
 /// libtorch's, with our schedule: the rate rises in the warm-up, then falls along a cosine.
 class Optimizer {
  public:
-  /// Scales are learned relative to their size.
+  /// Scales are learned relative to their size. `samples`: how many there are to learn from.
   Optimizer(const std::vector<Trained>& weights, const std::vector<Trained>& quanters,
-            const TrainingOptions& options);
+            const TrainingOptions& options, std::int64_t samples);
   /// `progress`: the share of the training that is done.
   void step(double progress);
   /// With this rate, whatever the schedule says.

@@ -2,8 +2,6 @@
 // Builds the program of a graph and runs it.
 #include "qat/engine/program.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-
 #include <algorithm>
 
 #include "base/format.h"
@@ -11,6 +9,7 @@
 #include "exec/engine/types.h"
 #include "lower/params.h"
 #include "ops/facts.h"
+#include "qat/engine/mix.h"
 #include "qat/engine/quanters.h"
 #include "qat/trained_inputs.h"
 
@@ -42,7 +41,6 @@ bool keeps_integers(const Node& node) {
 Program::Program(const Model& model, const QuantPlan& plan, const QuantSolution& solution,
                  const MakeQuanter& make_quanter)
     : model_(model), graph_(model.graph), plan_(plan) {
-  seed(0);
   slots_.resize(graph_.values().size());
   make_leaves();
   plan_weights(solution, make_quanter);
@@ -191,12 +189,6 @@ void Program::train(bool on) {
   for (auto& [name, quanter] : values_) quanter->train(on);
 }
 
-void Program::seed(std::uint64_t seed) { random_ = at::make_generator<at::CPUGeneratorImpl>(seed); }
-
-at::Tensor Program::random_like(const at::Tensor& tensor) {
-  return at::rand(tensor.sizes(), random_);
-}
-
 int Program::slot_of(const std::string& value) const {
   const ValueId id = graph_.find(value);
   if (id == kNoValue) fail(ErrorKind::Usage, "the model has no value '{}'", value);
@@ -316,7 +308,7 @@ void Program::quantize_outputs(const Step& step) {
     at::Tensor& value = slots_[static_cast<std::size_t>(slot)];
     if (quanter == nullptr || !value.defined()) continue;
     const at::Tensor quantized = quanter->forward(value);
-    value = drop_ > 0 ? at::where(random_like(value) < drop_, value, quantized) : quantized;
+    value = drop_ > 0 ? mixed(value, quantized, {.share = drop_, .seed = random_()}) : quantized;
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <random>
 #include <set>
 #include <unordered_map>
 
@@ -39,9 +40,7 @@ class Program {
   void quantize_activations(bool on) noexcept { quantizes_values_ = on; }
   /// From now on so large a share of every activation's elements stays in float, by chance.
   void drop(double share) noexcept { drop_ = share; }
-  void seed(std::uint64_t seed);
-  /// Uniform numbers from 0 to 1 in the shape of a tensor.
-  at::Tensor random_like(const at::Tensor& tensor);
+  void seed(std::uint64_t seed) { random_.seed(seed); }
   /// In training quanters move their ranges.
   void train(bool on);
 
@@ -160,7 +159,7 @@ class Program {
   std::vector<Quanter*> value_quanter_;                     ///< by slot
   std::map<std::pair<std::vector<int>, std::vector<int>>, Schedule> schedules_;
   double drop_ = 0;
-  at::Generator random_;
+  std::mt19937_64 random_;
   bool quantizes_ = true;
   bool quantizes_values_ = true;
 };

@@ -14,6 +14,7 @@
 #include "qat/engine/blocks.h"
 #include "qat/engine/cache.h"
 #include "qat/engine/loss.h"
+#include "qat/engine/mix.h"
 #include "qat/engine/optimizer.h"
 #include "qat/engine/threads.h"
 #include "qat/train.h"
@@ -24,17 +25,21 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kRun = 16;                ///< samples that are computed at once
-constexpr std::int64_t kBatch = 32;              ///< samples of a step
-constexpr std::int64_t kLeastBatch = 8;          ///< where a block's results are large
-constexpr std::int64_t kMostElements = 1 << 21;  ///< of the results of a step
+constexpr std::int64_t kBatch = 16;              ///< samples of a step
+constexpr std::int64_t kLeastBatch = 4;          ///< where they are large: each has many places
+constexpr std::int64_t kMostElements = 1 << 20;  ///< of what a step reads or gives
+constexpr std::int64_t kMostStored = 1 << 27;    ///< of all values of a step through the model
 constexpr double kSoft = 0.2;                    ///< share of the steps in which rounding is free
 constexpr double kSharpFirst = 20;               ///< of the push towards a decision
 constexpr double kSharpLast = 2;
 constexpr double kPush = 1;  ///< its weight beside the relative error
-constexpr double kRoundingRate = 0.01;
+/// How far a rounding may go in all its steps: from a decision to the other one it is about 8.
+constexpr double kTravel = 20;
+constexpr double kMostRate = 0.1;
 constexpr double kOtherRate = 1e-3;  ///< of scales and biases, relative to their size
 constexpr double kDrop = 0.5;        ///< share of activations that a step leaves in float
 constexpr std::size_t kBlockLayers = 3;
+constexpr std::int64_t kBlockSteps = 4;  ///< of a block, for each that all layers learn together
 
 class Reconstruction {
  public:
@@ -58,26 +63,25 @@ class Reconstruction {
     if (blocks.empty()) {
       fail(ErrorKind::Unsupported,
            "the model has no value that everything goes through, or no layer behind one: it cannot "
-           "be "
-           "reconstructed; train it with --epochs");
+           "be reconstructed; train it with --epochs");
     }
+    steps_ = options_.reconstruct_steps * static_cast<std::int64_t>(blocks.size());
+    begin_validation();
     read_inputs(blocks.front().input);
-    std::int64_t done = 0;
-    for (const Block& block : blocks) {
-      context_.check_cancelled();
-      context_.report(format("reconstructing {}", block.output), done++,
-                      static_cast<std::int64_t>(blocks.size()));
-      if (done > 1) advance_to(block.input);
-      learn(block);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      learn(blocks[i]);
+      if (i + 1 < blocks.size()) advance(blocks[i]);
     }
+    keep_if_better("blocks");
+    for (Cache* cache : {&quantized_, &plain_, &target_}) *cache = Cache();
     learn_together();
-    Result result{.model = program_.float_model(), .solution = program_.solution()};
-    result.report.blocks = static_cast<std::int64_t>(blocks.size());
-    result.report.samples = batches_.samples();
-    result.report.score_name = request_.score;
-    result.report.steps = options_.reconstruct_steps * result.report.blocks;
-    result.report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    return keep_better(std::move(result));
+    keep_if_better("all layers together");
+    result_.report.blocks = static_cast<std::int64_t>(blocks.size());
+    result_.report.samples = batches_.samples();
+    result_.report.score_name = request_.score;
+    result_.report.steps = done_;
+    result_.report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    return std::move(result_);
   }
 
  private:
@@ -102,31 +106,31 @@ class Reconstruction {
     return value;
   }
 
-  /// From what the last block read to what this one reads.
-  void advance_to(const std::string& input) {
+  /// From what this block reads to what the next one does: this one's results.
+  void advance(const Block& block) {
     const at::NoGradGuard no_gradients;
-    Cache quantized;
-    Cache plain;
+    Cache next;
     for (std::int64_t at = 0; at < batches_.samples(); at += kRun) {
       const std::int64_t count = std::min(kRun, batches_.samples() - at);
-      quantized.add(compute({{block_input_, quantized_.rows(at, count)}}, input, true), count,
-                    batches_.samples(), at);
-      plain.add(compute({{block_input_, plain_.rows(at, count)}}, input, false), count,
-                batches_.samples(), at);
+      next.add(compute({{block.input, quantized_.rows(at, count)}}, block.output, true), count,
+               batches_.samples(), at);
     }
-    quantized_ = std::move(quantized);
-    plain_ = std::move(plain);
+    quantized_ = std::move(next);
+    plain_ = std::move(target_);
+  }
+
+  void find_target(const Block& block) {
+    const at::NoGradGuard no_gradients;
+    target_ = Cache();
+    for (std::int64_t at = 0; at < batches_.samples(); at += kRun) {
+      const std::int64_t count = std::min(kRun, batches_.samples() - at);
+      target_.add(compute({{block.input, plain_.rows(at, count)}}, block.output, false), count,
+                  batches_.samples(), at);
+    }
   }
 
   void learn(const Block& block) {
-    block_input_ = block.input;
-    Cache target;
-    for (std::int64_t at = 0; at < batches_.samples(); at += kRun) {
-      const at::NoGradGuard no_gradients;
-      const std::int64_t count = std::min(kRun, batches_.samples() - at);
-      target.add(compute({{block.input, plain_.rows(at, count)}}, block.output, false), count,
-                 batches_.samples(), at);
-    }
+    find_target(block);
     std::vector<AdaRound*> roundings;
     std::vector<Trained> learned;
     std::vector<Trained> others;
@@ -147,62 +151,97 @@ class Reconstruction {
         for (const Trained& each : program_.quanter_of(value)->parameters()) others.push_back(each);
       }
     }
-    optimize(block, target, roundings, learned, others);
+    optimize(block, roundings, learned, others);
     for (AdaRound* rounding : roundings) rounding->harden();
   }
 
-  void optimize(const Block& block, Cache& target, const std::vector<AdaRound*>& roundings,
+  /// Of a step of this block. Large values have many places each: fewer samples will do.
+  std::vector<std::int64_t> some_samples() {
+    const std::int64_t samples = batches_.samples();
+    const std::int64_t fit = kMostElements / std::max(quantized_.elements(), target_.elements());
+    std::vector<std::int64_t> which;
+    for (std::int64_t i = 0; i < std::min({kBatch, samples, std::max(kLeastBatch, fit)}); ++i) {
+      which.push_back(static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(samples)));
+    }
+    return which;
+  }
+
+  /// Towards a decision for every weight, harder as `share` goes from 0 to 1.
+  static at::Tensor push(const std::vector<AdaRound*>& roundings, double share) {
+    const double sharpness =
+        kSharpLast + (kSharpFirst - kSharpLast) * (0.5 + 0.5 * std::cos(share * std::numbers::pi));
+    at::Tensor sum = at::zeros({});
+    for (const AdaRound* rounding : roundings) sum = sum + rounding->undecided(sharpness);
+    return sum * (kPush / static_cast<double>(roundings.size()));
+  }
+
+  void begin_step(const std::string& phase) {
+    context_.check_cancelled();
+    context_.report(phase, done_++, steps_ + steps_of_all());
+  }
+
+  void optimize(const Block& block, const std::vector<AdaRound*>& roundings,
                 const std::vector<Trained>& learned, const std::vector<Trained>& others) {
     TrainingOptions rounding_options;
     rounding_options.optimizer = "adam";
-    rounding_options.rate = kRoundingRate;
+    rounding_options.rate =
+        std::min(kTravel / static_cast<double>(options_.reconstruct_steps), kMostRate);
     rounding_options.warmup = 0;
     TrainingOptions other_options = rounding_options;
     other_options.rate = kOtherRate;
-    Optimizer rounding_optimizer(learned, {}, rounding_options);
-    std::optional<Optimizer> other_optimizer;
-    if (!others.empty()) other_optimizer.emplace(others, std::vector<Trained>{}, other_options);
     const std::int64_t samples = batches_.samples();
-    const std::int64_t batch =
-        std::min({kBatch, samples, std::max(kLeastBatch, kMostElements / target.elements())});
+    Optimizer rounding_optimizer(learned, {}, rounding_options, samples);
+    std::optional<Optimizer> other_optimizer;
+    if (!others.empty())
+      other_optimizer.emplace(others, std::vector<Trained>{}, other_options, samples);
     double first_error = 0;
     program_.drop(options_.reconstruct ? kDrop : 0);
     for (std::int64_t step = 0; step < options_.reconstruct_steps; ++step) {
+      begin_step("reconstructing " + block.output);
       const double progress =
           static_cast<double>(step) / static_cast<double>(options_.reconstruct_steps);
-      std::vector<std::int64_t> which;
-      for (std::int64_t i = 0; i < batch; ++i) {
-        which.push_back(static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(samples)));
-      }
+      const std::vector<std::int64_t> which = some_samples();
       at::Tensor input = quantized_.pick(which);
       if (options_.reconstruct) {
-        const at::Tensor plain = plain_.pick(which);
-        input = at::where(program_.random_like(input) < kDrop, plain, input);
+        input = mixed(plain_.pick(which), input, {.share = kDrop, .seed = random_()});
       }
       rounding_optimizer.zero_grad();
       if (other_optimizer) other_optimizer->zero_grad();
       const at::Tensor got = program_.run({{block.input, input}}, {block.output})[0];
-      const at::Tensor error = at::mse_loss(got, target.pick(which));
+      const at::Tensor error = at::mse_loss(got, target_.pick(which));
       if (step == 0) first_error = std::max(error.item<double>(), 1e-30);
       at::Tensor loss = error / first_error;
-      if (progress >= kSoft) {
-        const double share = (progress - kSoft) / (1 - kSoft);
-        const double sharpness = kSharpLast + (kSharpFirst - kSharpLast) *
-                                                  (0.5 + 0.5 * std::cos(share * std::numbers::pi));
-        at::Tensor push = at::zeros({});
-        for (const AdaRound* rounding : roundings) push = push + rounding->undecided(sharpness);
-        loss = loss + push * (kPush / static_cast<double>(roundings.size()));
-      }
+      if (progress >= kSoft) loss = loss + push(roundings, (progress - kSoft) / (1 - kSoft));
       loss.backward();
-      rounding_optimizer.step_at(kRoundingRate);
+      rounding_optimizer.step_at(rounding_options.rate);
       if (other_optimizer) other_optimizer->step(progress);
       if (step + 1 == options_.reconstruct_steps) {
-        context_.info(format("{}: {} layers, error {:.3g} of that of rounding to the nearest",
+        context_.info(format("{}: {} layers, error {:.3g} of that with weights not yet rounded",
                              block.output, block.weights.size(),
                              error.item<double>() / first_error));
       }
     }
     program_.drop(0);
+  }
+
+  /// How many samples can go through the whole model with everything kept for gradients.
+  std::int64_t batch_of_all() {
+    const at::NoGradGuard no_gradients;
+    std::vector<std::string> all;
+    for (const Node& node : program_.graph().nodes) {
+      const std::string name = output_name(program_.graph(), node);
+      if (!name.empty()) all.push_back(name);
+    }
+    std::int64_t elements = 1;
+    for (const at::Tensor& value : program_.run(batches_.plain(0, 1).feeds, all)) {
+      if (value.defined()) elements += value.numel();
+    }
+    return std::clamp<std::int64_t>(kMostStored / elements, 1,
+                                    std::min(kBatch, batches_.samples()));
+  }
+
+  std::int64_t steps_of_all() const {
+    return std::max<std::int64_t>(1, options_.reconstruct_steps / kBlockSteps);
   }
 
   /// With every weight's integer decided, scales and biases of all layers learn to give the float
@@ -211,7 +250,7 @@ class Reconstruction {
     TrainingOptions options;
     options.optimizer = "adam";
     options.rate = kOtherRate;
-    options.batch = std::min(kBatch, batches_.samples());
+    options.batch = batch_of_all();
     std::vector<Trained> learned;
     for (const Trained& each : program_.quanter_parameters()) {
       if (each.tensor.requires_grad()) learned.push_back(each);
@@ -221,32 +260,41 @@ class Reconstruction {
     }
     Loss loss(request_, 0);
     Batches batches(request_.samples, options, context_.seed);
-    Optimizer optimizer(learned, {}, options);
-    for (std::int64_t step = 0; step < options_.reconstruct_steps; ++step) {
-      context_.check_cancelled();
+    Optimizer optimizer(learned, {}, options, batches_.samples());
+    const std::int64_t steps = steps_of_all();
+    for (std::int64_t step = 0; step < steps; ++step) {
+      begin_step("all layers together");
       const TrainingBatch batch = batches.at_step(step);
       optimizer.zero_grad();
       const at::Tensor error = loss.of(batch, program_.run(batch.feeds, loss.wanted()));
       error.backward();
-      optimizer.step(static_cast<double>(step) / static_cast<double>(options_.reconstruct_steps));
+      optimizer.step(static_cast<double>(step) / static_cast<double>(steps));
       if (step % 100 == 0)
         context_.info(format("together, step {}: {:.3g}", step, error.item<double>()));
     }
   }
 
-  /// The result, unless what it began with validates better.
-  Result keep_better(Result result) {
-    if (!request_.validate) return result;
-    const double before = request_.validate(request_.start, request_.solution);
-    const double after = request_.validate(result.model, result.solution);
-    context_.info(format("reconstruction: validation {:.4g}, before {:.4g}", after, before));
-    result.report.start_score = before;
-    result.report.best_step = after > before ? result.report.steps : 0;
-    if (after <= before) {
-      result.model = request_.start;
-      result.solution = request_.solution;
+  void begin_validation() {
+    result_.model = request_.start;
+    result_.solution = request_.solution;
+    if (!request_.validate) return;
+    best_ = request_.validate(request_.start, request_.solution);
+    result_.report.start_score = best_;
+  }
+
+  /// What is learned so far becomes the result, unless an earlier one validates better.
+  void keep_if_better(const std::string& what) {
+    Model model = program_.float_model();
+    QuantSolution solution = program_.solution();
+    if (request_.validate) {
+      const double score = request_.validate(model, solution);
+      context_.info(format("{}: validation {:.4g}, best before {:.4g}", what, score, best_));
+      if (score <= best_) return;
+      best_ = score;
     }
-    return result;
+    result_.model = std::move(model);
+    result_.solution = std::move(solution);
+    result_.report.best_step = done_;
   }
 
   const Request& request_;
@@ -255,9 +303,13 @@ class Reconstruction {
   Program program_;
   Batches batches_;
   std::mt19937_64 random_;
-  Cache quantized_;          ///< what the block reads, behind the blocks that are done
-  Cache plain_;              ///< likewise in float
-  std::string block_input_;  ///< what they are called
+  Cache quantized_;         ///< what the block reads, behind the blocks that are done
+  Cache plain_;             ///< likewise in float
+  Cache target_;            ///< what the float block makes of that
+  Result result_;           ///< the best so far
+  double best_ = 0;         ///< its validation score
+  std::int64_t steps_ = 0;  ///< of all blocks
+  std::int64_t done_ = 0;
 };
 
 }  // namespace

@@ -48,7 +48,7 @@ class Trainer {
         optimizer_((program_.keep_norms(options_.freeze_norm > 0 ? request.norms
                                                                  : std::vector<FoldedNorm>()),
                     program_.weights()),
-                   program_.quanter_parameters(), options_) {
+                   program_.quanter_parameters(), options_, batches_.samples()) {
     if (program_.weights().empty()) {
       fail(ErrorKind::Unsupported, "the model has no layer with weights to train");
     }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "qat/engine/adaround.h"
+#include "qat/engine/mix.h"
 #include "qat/engine/quanters.h"
 #include "qat/quanter_names.h"
 
@@ -122,6 +123,24 @@ TEST(Gradients, OfEveryQuanterAreThoseOfItsFormula) {
       expect_close(learned.tensor.grad(), own.grad() * factor, summed * factor,
                    what + ": " + learned.name);
     }
+  }
+}
+
+TEST(Gradients, OfAMixtureGoWhereItsElementsCameFrom) {
+  for (const double share : {0.0, 0.25, 1.0}) {
+    at::Tensor one = at::full({3, 50, 400}, 2.0F).requires_grad_(true);
+    at::Tensor other = at::full({3, 50, 400}, 5.0F).requires_grad_(true);
+    const at::Tensor weight = numbers({3, 50, 400}, 5);
+    const at::Tensor y = mixed(one, other, {.share = share, .seed = 11});
+    (y * weight).sum().backward();
+    const at::Tensor taken = (y == 2).to(at::kFloat);
+    EXPECT_NEAR(taken.mean().item<double>(), share, 0.01);
+    EXPECT_TRUE(at::equal(one.grad(), weight * taken)) << share;
+    EXPECT_TRUE(at::equal(other.grad(), weight * (1 - taken))) << share;
+    // The seed alone decides: another one takes others, the same one takes the same.
+    EXPECT_TRUE(at::equal(y, mixed(one, other, {.share = share, .seed = 11})));
+    const bool same = at::equal(y, mixed(one, other, {.share = share, .seed = 12}));
+    EXPECT_EQ(same, share == 0 || share == 1);
   }
 }
 

@@ -345,6 +345,39 @@ TEST(QuantConfig, TakesQuantersWhereItTakesObservers) {
   EXPECT_EQ(to_float(*written.graph.constant(dq->inputs[1])), std::vector<float>{0.1F});
 }
 
+/// The scale of the first weight of four dimensions in a quantised model; 0 where there is none.
+float weight_scale(const Model& written) {
+  for (const Node& node : written.graph.nodes) {
+    const Tensor* stored = written.graph.constant(node.input(0));
+    if (node.op_type != "DequantizeLinear" || stored == nullptr || stored->rank() != 4) continue;
+    return to_float(*written.graph.constant(node.inputs[1])).front();
+  }
+  return 0;
+}
+
+TEST(QAT, LayersOfATypeBecomeTheMappedLayer) {
+  const Model model = model_of(operators().front());
+  const at::Tensor batch = tensor_of(noise({2, 3, 6, 6}, 7, 1.0F));
+  const QuantedLayer tenths(
+      [](const QuanterSetup& setup) { return std::make_unique<Tenths>(setup); }, {});
+  QatConfig config;
+  config.quantizable_layer_type = {"Linear"};
+  const auto scale_with = [&](const std::string& source, const QuantedLayer& target) {
+    QAT qat(config);
+    if (!source.empty()) qat.add_qat_layer_mapping(source, target);
+    TrainableModel trained = qat.quantize(model);
+    trained.forward(batch);
+    return weight_scale(trained.convert());
+  };
+  EXPECT_THROW(scale_with("", tenths), Error) << "it has no Linear";
+  EXPECT_EQ(scale_with("Conv2D", tenths), 0.1F) << "by the layer's name";
+  EXPECT_EQ(scale_with("Conv", tenths), 0.1F) << "by the operator's name";
+  const float usual = scale_with("Conv2D", "QuantedConv2D");
+  EXPECT_GT(usual, 0);
+  EXPECT_NE(usual, 0.1F);
+  EXPECT_THROW(QAT().add_qat_layer_mapping("Conv2D", "QuantedConv"), Error);
+}
+
 TEST(QuantConfig, LsqWeightIsPerTensorAndChannelWiseIsNot) {
   const Model model = model_of(operators().front());
   for (const auto& [type, scales] :
