@@ -216,8 +216,10 @@ Model two_layers();
 TEST(PaddleWrite, UntouchedOperatorsAreTheSameBytes) {
   for (const auto& entry :
        fs::directory_iterator(source_dir() / "tests/unit/formats/paddle_cases")) {
-    // Blocks inside are read as graphs, and cannot be written yet.
+    // Blocks inside are read as graphs, and cannot be written yet. Fake quantisation of parameters
+    // becomes integers, and so does what reads them.
     if (entry.path().extension() != ".pdmodel" || !writable(entry.path())) continue;
+    if (entry.path().stem() == "more_old") continue;
     const Folder folder;
     save(load(entry.path().string()), folder / "m.pdmodel");
     const auto before = program_at(entry.path().string());

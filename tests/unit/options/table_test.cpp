@@ -45,8 +45,8 @@ TEST(OptionTable, HasARowForEveryMember) {
   EXPECT_EQ(known("weight."), members<WeightQuantOptions>());
   EXPECT_EQ(known("dynamic."), members<DynamicQuantOptions>());
   EXPECT_EQ(known("data.image."), members<ImageOptions>());
-  // Not stored: labels, and samples that code gives, in both forms.
-  EXPECT_EQ(known("data.") + 3, members<DataOptions>());
+  // Not stored: labels and the characters of texts, and samples that code gives, in both forms.
+  EXPECT_EQ(known("data.") + 4, members<DataOptions>());
   EXPECT_EQ(known("config.global."), members<QuantRule>());
   EXPECT_EQ(known("config.") + 1, members<QuantConfig>());  // custom observers are code
   // Not stored: where tables and the page go, the command, whether settings are stored, two lists

@@ -67,7 +67,7 @@ constexpr const char* kTables =
     "  float (fused with the layer before it): Relu Clip\n"
     "  integer: LeakyRelu Sigmoid Tanh HardSwish Add Sub Mul Softmax MatMul Gemm Conv ConvTranspose"
     " AveragePool GlobalAveragePool ReduceMean Concat\n"
-    "  moves: MaxPool Reshape Flatten Squeeze Unsqueeze Transpose Resize\n"
+    "  moves: MaxPool Reshape Flatten Squeeze Unsqueeze Transpose Split Gather Slice Resize\n"
     "dsp\n"
     "  float (fused with the layer before it): Relu Clip\n"
     "  integer: HardSigmoid LeakyRelu Sigmoid Tanh HardSwish Add Sub Mul Div PRelu Softmax MatMul"

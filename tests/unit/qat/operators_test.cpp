@@ -239,12 +239,18 @@ double loss_of(TrainableModel& model, const at::Tensor& x, at::Tensor* loss = nu
   return sum.item<double>();
 }
 
+/// By default only layers with weights are quantised, and a model must have one.
+QatConfig of_all_types(const Model& model) {
+  QatConfig config;
+  for (const Node& node : model.graph.nodes) config.quantizable_layer_type.push_back(node.op_type);
+  return config;
+}
+
 TEST(TrainedOperators, HaveTheGradientsOfFiniteDifferences) {
   for (const Operator& each : operators()) {
     SCOPED_TRACE(each.name);
     const Model model = model_of(each);
-    const QAT qat;
-    TrainableModel trained = qat.quantize(model);
+    TrainableModel trained = QAT(of_all_types(model)).quantize(model);
     trained.quantize(false);
     Shape shape;
     for (const Dim& dim : each.input) shape.push_back(dim.value);
@@ -280,8 +286,7 @@ TEST(TrainedOperators, GiveTheirWeightsBackBitForBit) {
   for (const Operator& each : operators()) {
     SCOPED_TRACE(each.name);
     const Model model = model_of(each);
-    const QAT qat;
-    TrainableModel trained = qat.quantize(model);
+    TrainableModel trained = QAT(of_all_types(model)).quantize(model);
     trained.quantize(false);
     for (const Trained& parameter : trained.named_parameters()) {
       if (model.graph.find(parameter.name) == kNoValue) continue;
