@@ -7,6 +7,7 @@
 #include "formats/caffe/layer.h"
 #include "formats/caffe/net.h"
 #include "formats/caffe/rows.h"
+#include "formats/tidy.h"
 
 namespace quench::caffe {
 namespace {
@@ -17,10 +18,7 @@ void expect_known(const Net& net) {
     if (find_row(layer.type()) == nullptr) ++missing[layer.type()];
   }
   if (missing.empty()) return;
-  std::vector<std::string> names;
-  for (const auto& [name, count] : missing) {
-    names.push_back(count == 1 ? name : format("{} ({} times)", name, count));
-  }
+  const std::vector<std::string> names = formats::counted(missing);
   fail(
       ErrorKind::Unsupported,
       "the network uses layers of Caffe that are not known: {}; take the network's deploy file, or "

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "formats/mindir/op.h"
 #include "formats/mindir/rows.h"
+#include "formats/tidy.h"
 
 namespace quench::mindir {
 namespace {
@@ -73,12 +74,8 @@ void Reader::expect_known() const {
   expect_known(model_.graph(), missing);
   for (const wire::GraphData& each : model_.functions()) expect_known(each, missing);
   if (missing.empty()) return;
-  std::vector<std::string> names;
-  bool quantised = false;
-  for (const auto& [name, count] : missing) {
-    names.push_back(count == 1 ? name : format("{} ({} times)", name, count));
-    quantised = quantised || name == "QuantDTypeCast" || name == "DynamicQuant";
-  }
+  const std::vector<std::string> names = formats::counted(missing);
+  const bool quantised = missing.contains("QuantDTypeCast") || missing.contains("DynamicQuant");
   if (quantised) {
     fail(ErrorKind::Unsupported,
          "the model is quantised by converter_lite ({}), whose activations are not read; take the "

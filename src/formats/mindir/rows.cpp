@@ -2,33 +2,22 @@
 // The table of MindIR's operators, put together from its families.
 #include "formats/mindir/rows.h"
 
-#include <algorithm>
-#include <vector>
+#include "formats/row_table.h"
 
 namespace quench::mindir {
 namespace {
 
-std::vector<const OpRow*> collect() {
-  std::vector<const OpRow*> rows;
-  for (const auto family : {layer_rows(), pool_rows(), norm_rows(), function_rows(), shape_rows(),
-                            reduce_rows(), image_rows()}) {
-    for (const OpRow& row : family) rows.push_back(&row);
-  }
-  std::ranges::sort(rows, {}, &OpRow::name);
+const formats::RowTable<OpRow, &OpRow::name>& table() {
+  static const formats::RowTable<OpRow, &OpRow::name> rows = {
+      layer_rows(), pool_rows(),   norm_rows(), function_rows(),
+      shape_rows(), reduce_rows(), image_rows()};
   return rows;
 }
 
 }  // namespace
 
-std::span<const OpRow* const> all_rows() {
-  static const std::vector<const OpRow*> rows = collect();
-  return rows;
-}
+std::span<const OpRow* const> all_rows() { return table().all(); }
 
-const OpRow* find_row(std::string_view name) {
-  const auto rows = all_rows();
-  const auto found = std::ranges::lower_bound(rows, name, {}, &OpRow::name);
-  return found == rows.end() || (*found)->name != name ? nullptr : *found;
-}
+const OpRow* find_row(std::string_view name) { return table().find(name); }
 
 }  // namespace quench::mindir

@@ -9,6 +9,7 @@
 #include "formats/foreign.h"
 #include "formats/paddle/op.h"
 #include "formats/paddle/rows.h"
+#include "formats/tidy.h"
 
 namespace quench::paddle {
 namespace {
@@ -24,10 +25,7 @@ void expect_known(const Program& program) {
     }
   }
   if (missing.empty()) return;
-  std::vector<std::string> names;
-  for (const auto& [name, count] : missing) {
-    names.push_back(count == 1 ? name : format("{} ({} times)", name, count));
-  }
+  const std::vector<std::string> names = formats::counted(missing);
   fail(ErrorKind::Unsupported,
        "the program uses operators of Paddle that are not known: {}; cut the model before them, or "
        "export it without them",

@@ -8,6 +8,7 @@
 #include "formats/tensorflow/file.h"
 #include "formats/tensorflow/graph.h"
 #include "formats/tensorflow/rows.h"
+#include "formats/tidy.h"
 
 namespace quench::tensorflow {
 namespace {
@@ -46,10 +47,7 @@ void expect_known(const wire::GraphDef& graph) {
     variables = variables || is_variable(node.op());
   }
   if (missing.empty()) return;
-  std::vector<std::string> names;
-  for (const auto& [name, count] : missing) {
-    names.push_back(count == 1 ? name : format("{} ({} times)", name, count));
-  }
+  const std::vector<std::string> names = formats::counted(missing);
   if (variables) {
     fail(ErrorKind::Unsupported,
          "the graph is not frozen, it has {}: its weights lie elsewhere; freeze it "

@@ -2,33 +2,21 @@
 // The table of TensorFlow's operators, put together from its families.
 #include "formats/tensorflow/rows.h"
 
-#include <algorithm>
-#include <vector>
+#include "formats/row_table.h"
 
 namespace quench::tensorflow {
 namespace {
 
-std::vector<const OpRow*> collect() {
-  std::vector<const OpRow*> rows;
-  for (const auto family :
-       {layer_rows(), function_rows(), shape_rows(), slice_rows(), reduce_rows(), quant_rows()}) {
-    for (const OpRow& row : family) rows.push_back(&row);
-  }
-  std::ranges::sort(rows, {}, &OpRow::name);
+const formats::RowTable<OpRow, &OpRow::name>& table() {
+  static const formats::RowTable<OpRow, &OpRow::name> rows = {
+      layer_rows(), function_rows(), shape_rows(), slice_rows(), reduce_rows(), quant_rows()};
   return rows;
 }
 
 }  // namespace
 
-std::span<const OpRow* const> all_rows() {
-  static const std::vector<const OpRow*> rows = collect();
-  return rows;
-}
+std::span<const OpRow* const> all_rows() { return table().all(); }
 
-const OpRow* find_row(std::string_view name) {
-  const auto rows = all_rows();
-  const auto found = std::ranges::lower_bound(rows, name, {}, &OpRow::name);
-  return found == rows.end() || (*found)->name != name ? nullptr : *found;
-}
+const OpRow* find_row(std::string_view name) { return table().find(name); }
 
 }  // namespace quench::tensorflow

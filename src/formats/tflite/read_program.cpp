@@ -14,6 +14,7 @@
 #include "formats/tflite/rows.h"
 #include "formats/tflite/schema_generated.h"
 #include "formats/tflite/types.h"
+#include "formats/tidy.h"
 
 namespace quench::tflite {
 namespace {
@@ -108,10 +109,7 @@ class Reader {
       ++missing[op.custom ? format("the custom operator '{}'", op.name) : op.name];
     }
     if (missing.empty()) return;
-    std::vector<std::string> names;
-    for (const auto& [name, count] : missing) {
-      names.push_back(count == 1 ? name : format("{} ({} times)", name, count));
-    }
+    const std::vector<std::string> names = formats::counted(missing);
     fail(ErrorKind::Unsupported,
          "the model uses operators of TFLite that are not known: {}; cut the model before them, or "
          "export it without them (quench list operators --format tflite)",

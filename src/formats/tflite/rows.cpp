@@ -4,17 +4,15 @@
 
 #include <algorithm>
 
+#include "formats/row_table.h"
+
 namespace quench::tflite {
 namespace {
 
-std::vector<const OpRow*> collect() {
-  std::vector<const OpRow*> rows;
-  for (const auto family :
-       {layer_rows(), pool_rows(), function_rows(), arithmetic_rows(), shape_rows(), slice_rows(),
-        join_rows(), reduce_rows(), image_rows(), index_rows(), norm_rows()}) {
-    for (const OpRow& row : family) rows.push_back(&row);
-  }
-  std::ranges::sort(rows, {}, &OpRow::name);
+const formats::RowTable<OpRow, &OpRow::name>& table() {
+  static const formats::RowTable<OpRow, &OpRow::name> rows = {
+      layer_rows(), pool_rows(),   function_rows(), arithmetic_rows(), shape_rows(), slice_rows(),
+      join_rows(),  reduce_rows(), image_rows(),    index_rows(),      norm_rows()};
   return rows;
 }
 
@@ -34,15 +32,8 @@ std::vector<OptionField> fields_of(const OpRow& row) {
   return fields;
 }
 
-std::span<const OpRow* const> all_rows() {
-  static const std::vector<const OpRow*> rows = collect();
-  return rows;
-}
+std::span<const OpRow* const> all_rows() { return table().all(); }
 
-const OpRow* find_row(std::string_view name) {
-  const auto rows = all_rows();
-  const auto found = std::ranges::lower_bound(rows, name, {}, &OpRow::name);
-  return found == rows.end() || (*found)->name != name ? nullptr : *found;
-}
+const OpRow* find_row(std::string_view name) { return table().find(name); }
 
 }  // namespace quench::tflite

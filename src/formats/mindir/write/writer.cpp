@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "formats/mindir/file.h"
+#include "formats/tidy.h"
 
 namespace quench::mindir::write {
 namespace {
@@ -275,16 +276,7 @@ namespace {
 /// Constants that a node gives become values that are constant; shapes are known as far as can be.
 Model prepared(const Model& model) {
   Model typed = model;
-  Graph& graph = typed.graph;
-  std::vector<bool> dead(graph.nodes.size(), false);
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    const auto* value = node.op_type == "Constant" ? node.get<Tensor>("value") : nullptr;
-    if (value == nullptr) continue;
-    graph[node.outputs[0]].constant = *value;
-    dead[i] = true;
-  }
-  compact(graph, dead);
+  formats::lift_constants(typed.graph);
   (void)infer_types(typed);
   return typed;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a graph has that TFLite does not need: nodes that give constants, and nodes that compute
 // shapes which are known.
+#include "formats/tidy.h"
+
 #include <algorithm>
 #include <array>
 
@@ -8,19 +10,6 @@
 
 namespace quench::tflite::write {
 namespace {
-
-/// Constants that a node gives become values that are constant.
-void lift_constants(Graph& graph) {
-  std::vector<bool> dead(graph.nodes.size(), false);
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    const auto* value = node.op_type == "Constant" ? node.get<Tensor>("value") : nullptr;
-    if (value == nullptr) continue;
-    graph[node.outputs[0]].constant = *value;
-    dead[i] = true;
-  }
-  compact(graph, dead);
-}
 
 /// Every size but that of the batch.
 bool has_known_sizes(const ValueType& type) {
@@ -70,7 +59,7 @@ void drop_unread(Graph& graph) {
 }  // namespace
 
 void tidy(Model& model) {
-  lift_constants(model.graph);
+  formats::lift_constants(model.graph);
   (void)infer_types(model);
   store_known_shapes(model.graph);
   drop_unread(model.graph);

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several readers and writers of other tools' files share.
+#include "formats/tidy.h"
+
+#include "base/format.h"
+
+namespace quench::formats {
+
+void lift_constants(Graph& graph) {
+  std::vector<bool> dead(graph.nodes.size(), false);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const auto* value = node.op_type == "Constant" ? node.get<Tensor>("value") : nullptr;
+    if (value == nullptr) continue;
+    graph[node.outputs[0]].constant = *value;
+    dead[i] = true;
+  }
+  compact(graph, dead);
+}
+
+std::vector<std::string> counted(const std::map<std::string, int>& names) {
+  std::vector<std::string> texts;
+  for (const auto& [name, count] : names) {
+    texts.push_back(count == 1 ? name : format("{} ({} times)", name, count));
+  }
+  return texts;
+}
+
+}  // namespace quench::formats
