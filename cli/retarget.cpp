@@ -156,6 +156,11 @@ int run(const RetargetFlags& flags) {
   const std::string own = target_of_output(flags.out);
   options.target = !flags.target.empty() ? flags.target : own.empty() ? "onnxruntime" : own;
   options.data = data_options(flags.data);
+  if (!options.data.labels.empty()) {
+    throw Error(ErrorKind::Usage,
+                "labels change nothing here: the result is held against the model that was read; "
+                "leave out --labels, and score it with quench eval");
+  }
   options.shapes = parse_shapes("--shape", flags.shapes);
   options.qoperator = flags.format == "qoperator";
   ProgressBar bar;
@@ -203,6 +208,8 @@ Command setup_retarget(CLI::App& root) {
       ->allow_extra_args(false)
       ->type_name("NAME=DIMS");
   add_data_flags(*app, flags->data);
+  app->get_option("--batch")->needs("--data");
+  app->get_option("--samples")->excludes("--data");
   add_common_flags(*app, flags->common, Work::Runs);
   return {app, [flags] { return run(*flags); }};
 }

@@ -110,6 +110,9 @@ class RetargetTest(harness.CliTest):
         made = self.quantized("model.onnx", "onnxruntime")
         self.refused(2, "there is no target 'tensort'; did you mean 'tensorrt'", made, "--target",
                      "tensort", "-o", "bad.onnx")
+        self.refused(2, "leave out --labels", made, "--target", "openvino", "-o", "bad.onnx",
+                     "--data", "images.npy", "--labels", "labels.npy")
+        self.refused(2, "--batch requires --data", made, "-o", "bad.onnx", "--batch", "2")
         self.refused(2, "symmetric", made, "--target", "onnxruntime", "-o", "bad.pdmodel")
 
 

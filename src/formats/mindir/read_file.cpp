@@ -100,7 +100,8 @@ Model read_bytes(std::span<const std::byte> file, const std::string& path) {
   constexpr std::int64_t kOpset = 17;
   model.opsets[""] = kOpset;
   model.producer_name = parsed.producer_name().empty() ? "MindSpore" : parsed.producer_name();
-  model.producer_version = parsed.model_version();
+  // It is MindSpore's release, whoever wrote the file.
+  if (model.producer_name == "MindSpore") model.producer_version = parsed.model_version();
   Reader(parsed, path, model.graph).run();
   compact(model.graph, std::vector<bool>(model.graph.nodes.size(), false));
   (void)infer_types(model);

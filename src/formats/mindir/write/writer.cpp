@@ -72,8 +72,8 @@ wire::Attribute tuple(std::string_view name, const Ints& numbers) {
 
 Writer::Writer(const Model& model) : graph_(model.graph) {
   file_.set_ir_version("1.1");
-  file_.set_producer_name("MindSpore");
-  file_.set_model_version("2.10.0");
+  file_.set_producer_name("quench");
+  file_.set_model_version("2.10.0");  // the release whose operators these are; it must be there
   file_.set_little_endian(true);
   file_.set_mind_ir_version(3);
   file_.mutable_graph()->set_name("main");
