@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "quench/quantize.h"
+#include "quench/session.h"
 
 namespace quench {
 
@@ -19,6 +20,10 @@ class ObservedModel {
   /// Runs a batch of any size, adds it to the statistics and returns the float outputs. A run that
   /// throws leaves the statistics as they were.
   TensorMap run(const TensorMap& batch);
+  /// The same with values that lie in the engine already, on a GPU for instance, and may be run
+  /// more than once. The outputs stay there.
+  EngineValues enter(const TensorMap& batch) const;
+  EngineValues run(const EngineValues& batch);
   /// Adds what was seen elsewhere, such as a file of `calibrate_model`; it counts as later samples.
   void merge(const StatisticMap& statistics);
 

@@ -29,6 +29,7 @@ struct QuanterSetup {
   std::optional<QuantParams> start;  ///< of post-training quantisation, where there was one
   std::optional<Range> bounds;       ///< the scale must not reach beyond these
   bool is_weight = false;
+  at::Device device = at::kCPU;      ///< where the tensor lies
   double moving_rate = 0.9;          ///< of moving averages
   std::int64_t window_size = 10000;  ///< of range_abs_max
   double init_value = 0;             ///< of PACT; 0: the range that was calibrated, else 100

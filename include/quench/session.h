@@ -11,6 +11,7 @@
 
 #include "quench/context.h"
 #include "quench/model.h"
+#include "quench/summary.h"
 
 namespace quench {
 
@@ -28,6 +29,13 @@ struct TapSample {
   int worker = 0;          ///< which of the session's threads calls: below its number of threads
   std::int64_t index = 0;  ///< which sample of the run's batch
   std::span<const float> values;
+};
+
+/// What a tapped float value came to in one run, counted where it lies.
+struct TapSummary {
+  std::size_t tap = 0;                     ///< index in SessionOptions::taps
+  std::span<const SampleSummary> samples;  ///< in the order of the batch
+  std::span<const std::int64_t> bins;      ///< counts of all samples, over their common range
 };
 
 /// When quantised weights become floats: once, when the session opens, or tile by tile in every
@@ -57,6 +65,11 @@ struct SessionOptions {
   /// Called for every sample of every tap as soon as it is computed, where it lies, from several
   /// threads at once: nothing is copied or kept. Runs then need not ask for the taps.
   std::function<void(const TapSample&)> on_sample;
+  /// Where values lie on a GPU the first `summarized` taps are counted there, and their summaries
+  /// come here after each run, in place of their values in `on_sample`; several threads at once,
+  /// one for each tap.
+  std::function<void(const TapSummary&)> on_summary;
+  std::size_t summarized = 0;
   /// Called after every step of every run, for profiles; timing each step costs a little.
   std::function<void(const StepTime&)> on_step;
 };

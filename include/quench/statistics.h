@@ -4,17 +4,16 @@
 
 #include <array>
 #include <compare>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "quench/quant.h"
+#include "quench/summary.h"
 
 namespace quench {
 
@@ -76,6 +75,8 @@ class Statistic {
   /// spread over several statistics; otherwise it is the number of samples seen here before.
   void add_sample(std::span<const float> values, const ParallelLoop& parallel = {},
                   std::int64_t order = -1);
+  /// Adds samples that were looked at elsewhere, and their counts over the bins of all of them.
+  void add_summaries(std::span<const SampleSummary> all, std::span<const std::int64_t> counts);
   void merge(const Statistic& other);
   double abs_max() const noexcept;
   double mean() const noexcept;

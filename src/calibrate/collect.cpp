@@ -47,6 +47,8 @@ StatisticMap collect_here(const Model& model, const std::vector<std::string>& va
     sample.tap -= values.size();
     options.on_other(sample);
   };
+  session_options.on_summary = [&](const TapSummary& summary) { tally.add(summary); };
+  session_options.summarized = values.size();
   Session session(model, session_options, context);
   data::Slice slice(source, options.first, count);
   const std::int64_t fixed = fixed_batch(model);

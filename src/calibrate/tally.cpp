@@ -26,6 +26,10 @@ void Tally::add(const TapSample& sample) {
   partial_[static_cast<std::size_t>(sample.worker)][sample.tap].add_sample(sample.values);
 }
 
+void Tally::add(const TapSummary& summary) {
+  partial_[0][summary.tap].add_summaries(summary.samples, summary.bins);
+}
+
 void Tally::keep() {
   for (std::size_t i = 0; i < whole_.size(); ++i) {
     for (std::vector<Statistic>& each : partial_) {

@@ -20,6 +20,7 @@ class Tally {
  public:
   Tally(std::vector<std::string> values, int workers);
   void add(const TapSample& sample);
+  void add(const TapSummary& summary);
   /// The run counts. Workers have samples in the order of their numbers, so that joining after
   /// each run keeps the order of the samples whatever the batch size.
   void keep();

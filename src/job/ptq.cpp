@@ -20,6 +20,8 @@ SessionOptions observing(calibrate::Tally& tally) {
   options.taps = tally.values();
   options.integer = false;  // values are wanted as the float model has them
   options.on_sample = [&tally](const TapSample& sample) { tally.add(sample); };
+  options.on_summary = [&tally](const TapSummary& summary) { tally.add(summary); };
+  options.summarized = options.taps.size();
   return options;
 }
 
@@ -44,15 +46,23 @@ ObservedModel::~ObservedModel() = default;
 ObservedModel::ObservedModel(ObservedModel&&) noexcept = default;
 ObservedModel& ObservedModel::operator=(ObservedModel&&) noexcept = default;
 
-TensorMap ObservedModel::run(const TensorMap& batch) {
+EngineValues ObservedModel::enter(const TensorMap& batch) const {
+  return state_->session.enter(batch);
+}
+
+EngineValues ObservedModel::run(const EngineValues& batch) {
   try {
-    TensorMap outputs = state_->session.run(batch);
+    EngineValues outputs = state_->session.compute(batch);
     state_->tally.keep();
     return outputs;
   } catch (...) {
     state_->tally.discard();
     throw;
   }
+}
+
+TensorMap ObservedModel::run(const TensorMap& batch) {
+  return state_->session.leave(run(enter(batch)));
 }
 
 void ObservedModel::merge(const StatisticMap& statistics) { state_->tally.merge(statistics); }

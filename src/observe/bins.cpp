@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histograms whose width follows from their range alone.
+// Counts that move between bins of different widths.
 #include "observe/bins.h"
 
 #include <algorithm>
@@ -7,31 +7,6 @@
 #include <utility>
 
 namespace quench::observe {
-namespace {
-
-// Its inverse must be a float32; what is smaller than that lies in the bins beside zero.
-constexpr int kLeastExponent = -120;
-
-}  // namespace
-
-double canonical_width(double min, double max) {
-  const double low = std::min(min, 0.0);
-  const double high = std::max(max, 0.0);
-  const double least = std::ldexp(1.0, kLeastExponent);
-  const double wanted = (high - low) / static_cast<double>(Statistic::kMaxBins);
-  // 2^ilogb is at most `wanted`, and half of it could never hold the range.
-  double width = wanted > least ? std::ldexp(1.0, std::ilogb(wanted)) : least;
-  const auto most = static_cast<double>(Statistic::kMaxBins);
-  while (std::floor(high / width) - std::floor(low / width) + 1 > most) width *= 2;
-  return width;
-}
-
-BinRange bin_range(double min, double max) {
-  const double width = canonical_width(min, max);
-  const auto first = static_cast<std::int64_t>(std::floor(min / width));
-  const auto last = static_cast<std::int64_t>(std::floor(max / width));
-  return {width, first, last - first + 1};
-}
 
 void fit_bins(Statistic& statistic) {
   const BinRange range = bin_range(statistic.min, statistic.max);

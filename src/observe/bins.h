@@ -5,20 +5,13 @@
 #include <cstdint>
 #include <span>
 
+#include "quant/bin_range.h"
 #include "quench/statistics.h"
 
 namespace quench::observe {
 
-/// The smallest power of two with which [min, max] and zero fit into Statistic::kMaxBins bins.
-double canonical_width(double min, double max);
-
-/// The bins that [min, max] takes.
-struct BinRange {
-  double width;
-  std::int64_t first;
-  std::int64_t count;
-};
-BinRange bin_range(double min, double max);
+using quant::bin_range;
+using quant::BinRange;
 
 /// Makes the statistic's bins fit its min and max; counts move to wider bins exactly.
 void fit_bins(Statistic& statistic);

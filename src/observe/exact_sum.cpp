@@ -77,7 +77,10 @@ void MovingAverage::add(const Entry& entry) {
 }
 
 void MovingAverage::merge(const MovingAverage& other) {
-  for (const Entry& entry : other.entries_) add(entry);
+  std::vector<Entry> all(entries_.size() + other.entries_.size());
+  std::ranges::merge(entries_, other.entries_, all.begin());
+  if (all.size() > kKept) all.erase(all.begin(), all.end() - kKept);
+  entries_ = std::move(all);
 }
 
 double MovingAverage::value() const noexcept {

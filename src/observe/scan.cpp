@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/cpu.h"
+#include "quant/bin_range.h"
 #include "quant/lanes.h"
 
 namespace quench::observe {
@@ -18,13 +19,8 @@ using quant::Lanes;
 
 constexpr std::int64_t kBlock = 1024;
 
-/// floor(value / width), exactly: the width is a power of two, and the comparison is made among
-/// values, where tiny ones do not vanish. Vectorises where floor() does not. Threads may differ in
-/// whether they flush denormal numbers to zero, so bins are kept inside.
 inline std::int32_t bin_of(float value, float inverse, const Bins& bins) {
-  const auto cut = static_cast<std::int32_t>(value * inverse);
-  const std::int32_t bin = cut - (static_cast<float>(cut) * bins.width > value ? 1 : 0);
-  return std::clamp(bin - bins.first, 0, bins.count - 1);
+  return quant::bin_of(value, inverse, bins.width, bins.first, bins.count);
 }
 
 }  // namespace

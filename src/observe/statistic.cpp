@@ -14,8 +14,8 @@ namespace {
 using observe::BinRange;
 using observe::Summary;
 
-// Pieces have a fixed size, so that sums do not depend on the number of threads.
-constexpr std::int64_t kPiece = 16384;
+using quant::kPiece;
+static_assert(Statistic::kMaxBins == quant::kMaxBins);
 constexpr std::int64_t kPiecesCounted = observe::kMaxCounted / kPiece;
 
 void in_parts(const ParallelLoop& parallel, std::int64_t count,
@@ -86,26 +86,32 @@ std::vector<std::int64_t> count_sample(std::span<const float> values, std::int64
   return bins;
 }
 
-/// The value that `rank` others lie below, up to where it lies inside its bin.
-double value_at_rank(const BinRange& range, const std::vector<std::int64_t>& bins,
-                     std::int64_t rank) {
-  std::int64_t below = 0;
+RankPlace place_of(const std::vector<std::int64_t>& bins, std::int64_t rank) {
+  RankPlace place;
   std::size_t i = 0;
-  while (i + 1 < bins.size() && below + bins[i] <= rank) below += bins[i++];
-  const double inside = (static_cast<double>(rank - below) + 0.5) /
-                        static_cast<double>(std::max<std::int64_t>(bins[i], 1));
-  return (static_cast<double>(range.first) + static_cast<double>(i) + inside) * range.width;
+  while (i + 1 < bins.size() && place.below + bins[i] <= rank) place.below += bins[i++];
+  place.bin = static_cast<std::int64_t>(i);
+  place.inside = bins[i];
+  return place;
 }
 
-/// The sample's 0.01 % and 99.99 % quantiles, as MindSpore Lite takes them: no interpolation.
-Range trimmed_range(const Range& extremes, const BinRange& range,
-                    const std::vector<std::int64_t>& bins, std::int64_t count) {
-  const auto low_rank = static_cast<std::int64_t>(0.0001 * static_cast<double>(count));
-  const auto high_rank =
-      std::min(count - 1, static_cast<std::int64_t>(0.9999 * static_cast<double>(count)));
+/// The value that `rank` others lie below, up to where it lies inside its bin.
+double value_at(const RankPlace& place, const BinRange& range, std::int64_t rank) {
+  const double inside = (static_cast<double>(rank - place.below) + 0.5) /
+                        static_cast<double>(std::max<std::int64_t>(place.inside, 1));
+  return (static_cast<double>(range.first) + static_cast<double>(place.bin) + inside) * range.width;
+}
+
+/// The sample's 0.01 % and 99.99 % quantiles.
+Range trimmed_range(const Range& extremes, const RankPlace& low_place, const RankPlace& high_place,
+                    std::int64_t count) {
+  if (count <= quant::kFewValues) return extremes;
   const auto [min, max] = extremes;
-  const double low = low_rank == 0 ? min : value_at_rank(range, bins, low_rank);
-  const double high = high_rank == count - 1 ? max : value_at_rank(range, bins, high_rank);
+  const BinRange range = observe::bin_range(min, max);
+  const std::int64_t low_rank = quant::low_rank(count);
+  const std::int64_t high_rank = quant::high_rank(count);
+  const double low = low_rank == 0 ? min : value_at(low_place, range, low_rank);
+  const double high = high_rank == count - 1 ? max : value_at(high_place, range, high_rank);
   return {std::clamp(low, min, max), std::clamp(high, min, max)};
 }
 
@@ -136,9 +142,8 @@ Range add_to_bins(Statistic& statistic, std::span<const float> values, const Ran
   const auto count = static_cast<std::int64_t>(values.size());
   widen(statistic, extremes.min, extremes.max);
   observe::fit_bins(statistic);
-  // The quantiles of so few values are their extremes: no histogram of their own is needed.
-  constexpr std::int64_t kFew = 4096;
-  if (count <= kFew) {
+  // Few values need no histogram of their own.
+  if (count <= quant::kFewValues) {
     const BinRange range{statistic.bin_width, statistic.first_bin,
                          static_cast<std::int64_t>(statistic.bins.size())};
     observe::count_directly(values.data(), count, narrowed(range), statistic.bins.data());
@@ -147,25 +152,45 @@ Range add_to_bins(Statistic& statistic, std::span<const float> values, const Ran
   const BinRange range = observe::bin_range(extremes.min, extremes.max);
   const auto bins = count_sample(values, num_pieces(values), range, parallel);
   observe::add_bins(statistic, range.width, range.first, bins);
-  return trimmed_range(extremes, range, bins, count);
+  return trimmed_range(extremes, place_of(bins, quant::low_rank(count)),
+                       place_of(bins, quant::high_rank(count)), count);
 }
 
-void add_finite(Statistic& statistic, std::span<const float> values, const Summary& summary,
-                const ParallelLoop& parallel, std::int64_t order) {
-  // Adding zero turns -0 into 0: which of the two comes first must not show.
-  const Range extremes{static_cast<double>(summary.min) + 0.0,
-                       static_cast<double>(summary.max) + 0.0};
-  const Range trimmed = add_to_bins(statistic, values, extremes, parallel);
+/// What a sample's values come to, without its bins.
+struct Sums {
+  std::int64_t count;
+  std::int64_t zeros;
+  double sum;
+  double sum_squares;
+};
+
+void add_sums(Statistic& statistic, const Sums& sums, const Range& extremes, const Range& trimmed,
+              std::int64_t order) {
   const double largest = std::max(std::fabs(extremes.min), std::fabs(extremes.max));
-  statistic.count += static_cast<std::int64_t>(values.size());
-  statistic.zeros += summary.zeros;
-  statistic.sum.add(summary.sum);
-  statistic.sum_squares.add(summary.sum_squares);
+  statistic.count += sums.count;
+  statistic.zeros += sums.zeros;
+  statistic.sum.add(sums.sum);
+  statistic.sum_squares.add(sums.sum_squares);
   statistic.sum_abs_max.add(largest);
   statistic.moving_abs_max.add({order, static_cast<float>(largest)});
   statistic.sum_low.add(trimmed.min);
   statistic.sum_high.add(trimmed.max);
   ++statistic.observed;
+}
+
+/// Adding zero turns -0 into 0: which of the two comes first must not show.
+Range extremes_of(float min, float max) {
+  return {static_cast<double>(min) + 0.0, static_cast<double>(max) + 0.0};
+}
+
+void add_finite(Statistic& statistic, std::span<const float> values, const Summary& summary,
+                const ParallelLoop& parallel, std::int64_t order) {
+  const Range extremes = extremes_of(summary.min, summary.max);
+  const Range trimmed = add_to_bins(statistic, values, extremes, parallel);
+  add_sums(
+      statistic,
+      {static_cast<std::int64_t>(values.size()), summary.zeros, summary.sum, summary.sum_squares},
+      extremes, trimmed, order);
 }
 
 }  // namespace
@@ -182,6 +207,34 @@ void Statistic::add_sample(std::span<const float> values, const ParallelLoop& pa
   const std::vector<float> kept = leave_out_special(values, *this);
   if (kept.empty()) return;
   add_finite(*this, kept, summarize_sample(kept, parallel), parallel, order);
+}
+
+void Statistic::add_summaries(std::span<const SampleSummary> summaries,
+                              std::span<const std::int64_t> counts) {
+  // The counts lie in the bins of the samples' common range.
+  Statistic common;
+  for (const SampleSummary& each : summaries) {
+    if (each.finite == 0) continue;
+    const Range extremes = extremes_of(each.min, each.max);
+    widen(common, extremes.min, extremes.max);
+    common.count += each.finite;
+  }
+  if (common.count > 0) {
+    widen(*this, common.min, common.max);
+    observe::fit_bins(*this);
+    const BinRange range = observe::bin_range(common.min, common.max);
+    observe::add_bins(*this, range.width, range.first,
+                      counts.first(static_cast<std::size_t>(range.count)));
+  }
+  for (const SampleSummary& each : summaries) {
+    const std::int64_t order = samples++;
+    nans += each.nans;
+    infinities += each.infinities;
+    if (each.finite == 0) continue;
+    const Range extremes = extremes_of(each.min, each.max);
+    add_sums(*this, {each.finite, each.zeros, each.sum, each.sum_squares}, extremes,
+             trimmed_range(extremes, each.low, each.high, each.finite), order);
+  }
 }
 
 void Statistic::merge(const Statistic& other) {

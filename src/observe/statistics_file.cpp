@@ -153,7 +153,7 @@ Statistic read_statistic(Reader& reader) {
   statistic.bins = reader.get_all<std::int64_t>();
   check(statistic);
   if (statistic.count > 0) {
-    statistic.bin_width = observe::canonical_width(statistic.min, statistic.max);
+    statistic.bin_width = quant::canonical_width(statistic.min, statistic.max);
   }
   return statistic;
 }

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/format.h"
+#include "exec/fused.h"
 
 namespace quench::exec {
 namespace {
@@ -122,7 +123,7 @@ bool runs_anywhere(const Node& node) {
 #include "exec/engine/device_kernels.inc"
 #undef QUENCH_ANYWHERE
   };
-  return (node.domain.empty() || node.domain == "ai.onnx") &&
+  return (node.domain.empty() || node.domain == "ai.onnx" || node.domain == kEngineDomain) &&
          std::ranges::find(kNames, node.op_type) != std::ranges::end(kNames);
 }
 

@@ -22,6 +22,9 @@ constexpr std::array<std::string_view, 2> kInteger = {"fuse_patterns", "fuse_int
 constexpr std::array<std::string_view, 4> kFuse = {"fold_batchnorm", "fuse_patterns",
                                                    "fuse_attention", "fuse_kernels"};
 
+/// Joins layers with what follows them, which a GPU does in one pass; the rest are CPU kernels.
+constexpr std::array<std::string_view, 2> kFuseAway = {"fold_batchnorm", "fuse_kernels"};
+
 passes::PassOptions pass_options(const Graph& graph, const SessionOptions& options) {
   passes::PassOptions result;
   result.keep.insert(options.taps.begin(), options.taps.end());
@@ -80,6 +83,8 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
     infer_types(model);
     if (!batch.empty()) compile.sample_bytes = bytes_of_sample(model.graph, batch);
   } else if (compile.place.away()) {
+    infer_types(model);
+    if (!options.tap_all && !options.reference) rewrites::run(model, Names(kFuseAway), keep);
     infer_types(model);
     compile.samplewise = !batch_of_samples(model.graph).empty();
   }

@@ -138,10 +138,13 @@ Program::Program(Graph graph, const CompileOptions& options,
     : graph_(with_captures(std::move(graph))),
       on_step_(options.on_step),
       on_sample_(options.on_sample),
+      on_summary_(options.on_summary),
+      summarized_(options.summarized),
       tap_of_(graph_.values().size(), -1),
       producer_(graph_.values().size(), -1),
       place_(options.place),
       read_here_(graph_.values().size(), false) {
+  if (on_summary_) counter_ = std::make_unique<TapCounter>(place_.device);
   slots_.resize(graph_.values().size());
   for (std::size_t i = 0; i < graph_.values().size(); ++i) {
     if (graph_.values()[i].captured) {
@@ -215,6 +218,10 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   step.label = label(graph_, node);
   step.op_type = node.op_type;
   step.there = options.place.away() && runs_anywhere(node) && context.captured.empty();
+  // Scales of half precision would be others.
+  const bool quantizes = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
+  if (quantizes && options.place.number != at::kFloat) step.there = false;
+  step.integers = step.there && quantizes;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const bool taken = std::ranges::find(context.taken, i) != context.taken.end();
     step.in.push_back(taken ? -1 : node.inputs[i]);

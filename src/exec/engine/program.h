@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "exec/engine/cuda/count.h"
 #include "exec/engine/device.h"
 #include "exec/engine/kernel.h"
 #include "exec/engine/samplewise.h"
@@ -26,6 +27,9 @@ struct CompileOptions {
   std::function<void(const StepTime&)> on_step;
   std::function<void(const TapSample&)> on_sample;
   std::vector<std::string> taps;  ///< values that runs may ask for, and `on_sample` wants
+  /// Where a GPU counts the first `summarized` taps itself.
+  std::function<void(const TapSummary&)> on_summary;
+  std::size_t summarized = 0;
   /// Set by `prepare` where samples are computed apart from each other.
   std::optional<SampleBytes> sample_bytes;
   std::vector<std::string> notes;  ///< set by `prepare`: declarations that were not believed
@@ -51,7 +55,7 @@ class Program {
   /// On a GPU, what taps saw since the last time goes to `on_sample`: a run may have to be done
   /// again in parts.
   void show_kept();
-  void forget_kept() { kept_.clear(); }
+  void forget_kept();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -62,6 +66,7 @@ class Program {
     std::string label;
     std::string op_type;
     bool there = false;       ///< runs where `place_` says
+    bool integers = false;    ///< likewise with what was quantised there
     bool shares = false;      ///< may run in the thread pool
     bool light = false;       ///< likewise, where its tensors are small
     bool small = false;       ///< they were in the last run
@@ -106,8 +111,11 @@ class Program {
   Graph graph_;
   std::function<void(const StepTime&)> on_step_;
   std::function<void(const TapSample&)> on_sample_;
-  std::vector<int> tap_of_;         ///< by slot: the index of the tap, or -1
-  std::vector<int> constant_taps_;  ///< slots of taps that do not depend on what is fed
+  std::function<void(const TapSummary&)> on_summary_;
+  std::size_t summarized_ = 0;
+  std::unique_ptr<TapCounter> counter_;  ///< where a GPU counts
+  std::vector<int> tap_of_;              ///< by slot: the index of the tap, or -1
+  std::vector<int> constant_taps_;       ///< slots of taps that do not depend on what is fed
   std::vector<Step> steps_;
   std::vector<int> producer_;      ///< by slot: the step that fills it, or -1
   std::vector<at::Tensor> slots_;  ///< constants stay; everything else lives during a run

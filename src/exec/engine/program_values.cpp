@@ -6,7 +6,8 @@ namespace quench::exec {
 
 void Program::bring(const Step& step) {
   for (const int slot : step.in) {
-    if (slot >= 0) bring(slot, step.there);
+    if (slot < 0 || (step.integers && slots_[static_cast<std::size_t>(slot)].is_cuda())) continue;
+    bring(slot, step.there);
   }
 }
 
@@ -37,6 +38,10 @@ void Program::show_samples(int slot) {
   const at::Tensor& value = slots_[static_cast<std::size_t>(slot)];
   if (!value.defined() || !value.is_floating_point() || value.numel() == 0) return;
   if (!place_.away()) return show_samples(tap, value);
+  if (counter_ && value.is_cuda() && tap < summarized_ &&
+      (value.scalar_type() == at::kFloat || value.scalar_type() == at::kHalf)) {
+    return counter_->count(tap, value);
+  }
   const at::Tensor here = place_.here(value);
   kept_[tap].push_back(here.dim() == 0 ? here.reshape({1}) : here);
 }
@@ -46,6 +51,12 @@ void Program::show_kept() {
     show_samples(tap, parts.size() == 1 ? parts.front() : at::cat(parts));
   }
   kept_.clear();
+  if (counter_) counter_->show(on_summary_);
+}
+
+void Program::forget_kept() {
+  kept_.clear();
+  if (counter_) counter_->forget();
 }
 
 void Program::show_samples(std::size_t tap, const at::Tensor& value) {

@@ -12,6 +12,7 @@
 #include "exec/engine/program.h"
 #include "exec/engine/slices.h"
 #include "exec/engine/start.h"
+#include "exec/engine/values.h"
 #include "exec/session_impl.h"
 
 namespace quench::exec {
@@ -78,10 +79,6 @@ EngineValue inside(at::Tensor tensor) {
   return EngineValue(std::make_shared<const at::Tensor>(std::move(tensor)));
 }
 
-const at::Tensor& tensor_in(const EngineValue& value) {
-  return *static_cast<const at::Tensor*>(value.body().get());
-}
-
 /// How many threads libtorch and oneDNN use while it lives: both read OpenMP's number, which every
 /// calling thread has for itself and gets back. at::set_num_threads would set the same number, and
 /// start and end another pool of threads (XNNPACK's) that nothing here uses: 5 ms. The first
@@ -119,6 +116,10 @@ class EngineSession final : public Session::Impl {
     if (asked && !compile.byte_products) warn_of_float(integer_layers(model.graph), context);
     compile.on_step = options.on_step;
     compile.on_sample = options.on_sample;
+    if (place_.away() && options.on_summary && gpu_counts(context)) {
+      compile.on_summary = options.on_summary;
+      compile.summarized = options.summarized;
+    }
     compile.taps = options.tap_all ? made_values(model.graph) : options.taps;
     Graph graph = prepare(std::move(model), options, compile);
     for (const std::string& note : compile.notes) context.warn(note);
@@ -141,7 +142,8 @@ class EngineSession final : public Session::Impl {
     EngineValues values;
     for (const auto& [name, tensor] : feeds) {
       check_feed(program_->graph()[find(name, "feed")], tensor);
-      values.emplace(name, inside(to_torch(tensor)));
+      const at::Tensor here = to_torch(tensor);
+      values.emplace(name, inside(place_.away() && place_.wants(here) ? place_.there(here) : here));
     }
     return values;
   }
@@ -151,7 +153,7 @@ class EngineSession final : public Session::Impl {
     at::InferenceMode inference;
     Feeds slots;
     for (const auto& [name, value] : feeds) {
-      slots.emplace_back(find(name, "feed"), tensor_in(value));
+      slots.emplace_back(find(name, "feed"), tensor_of(value));
     }
     std::vector<int> ids;
     std::vector<std::string> names(wanted.begin(), wanted.end());
@@ -173,7 +175,7 @@ class EngineSession final : public Session::Impl {
     at::InferenceMode inference;
     TensorMap map;
     for (const auto& [name, value] : values) {
-      Tensor& tensor = map[name] = to_result(name, place_.here(tensor_in(value)));
+      Tensor& tensor = map[name] = to_result(name, place_.here(tensor_of(value)));
       const DType dtype = program_->graph()[find(name, "compute")].type.dtype;
       if (dtype == DType::UInt16) tensor = convert(tensor, dtype);
     }
@@ -181,6 +183,17 @@ class EngineSession final : public Session::Impl {
   }
 
  private:
+  /// Whether our kernels can be had on this GPU; else values are copied and counted on the CPU.
+  bool gpu_counts(const Context& context) const {
+    try {
+      const TapCounter counter(place_.device);
+      return true;
+    } catch (const Error& error) {
+      context.warn(format("statistics are counted on the CPU: {}", error.what()));
+      return false;
+    }
+  }
+
   std::vector<at::Tensor> run_here(Feeds slots, const std::vector<int>& ids) {
     const std::int64_t batch = sample_bytes_ ? batch_to_slice(slots, ids) : 0;
     const std::int64_t size = batch < 2 ? batch : slice_size(batch, *sample_bytes_, threads_);

@@ -22,8 +22,8 @@ AdaRound::AdaRound(const QuantParams& params, const at::Tensor& weight)
     : params_(params), rank_(weight.dim()) {
   const at::NoGradGuard no_gradients;
   const QuantSpec& spec = params.spec;
-  const at::Tensor zero = along(zero_point_tensor(params), spec, weight.dim());
-  scale_ = scale_tensor(params);
+  const at::Tensor zero = along(zero_point_tensor(params).to(weight.device()), spec, weight.dim());
+  scale_ = scale_tensor(params).to(weight.device());
   const at::Tensor scale = along(scale_, spec, rank_);
   least_ = static_cast<double>(spec.q_min()) - zero;
   most_ = static_cast<double>(spec.q_max()) - zero;

@@ -18,7 +18,7 @@ void write_tensors(torch::serialize::OutputArchive& archive, const std::string& 
                    const std::vector<at::Tensor>& tensors) {
   archive.write(name + "/count", c10::IValue(static_cast<std::int64_t>(tensors.size())));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    archive.write(format("{}/{}", name, i), tensors[i].detach(), /*is_buffer=*/true);
+    archive.write(format("{}/{}", name, i), tensors[i].detach().to(at::kCPU), /*is_buffer=*/true);
   }
 }
 

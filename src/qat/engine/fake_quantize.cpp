@@ -3,6 +3,7 @@
 #include "qat/engine/fake_quantize.h"
 
 #include "qat/engine/loops.h"
+#include "qat/engine/on_gpu.h"
 
 namespace quench::qat {
 namespace {
@@ -49,13 +50,18 @@ class FakeQuantize : public torch::autograd::Function<FakeQuantize> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& scale,
                             const at::Tensor& zero_point, const at::Tensor& offset, double low,
-                            double high, double factor) {
+                            double high, double most, double factor) {
     context->save_for_backward({x, scale, zero_point});
     context->saved_data["low"] = low;
     context->saved_data["high"] = high;
+    context->saved_data["most"] = most;
     context->saved_data["factor"] = factor;
     context->saved_data["by_scale"] = scale.requires_grad();
     context->saved_data["by_offset"] = offset.requires_grad();
+    if (x.is_cuda()) {
+      return fake_quantize_on_gpu(
+          {.x = x, .scale = scale, .zero_point = zero_point, .steps = {low, high}, .most = most});
+    }
     at::Tensor y = at::empty_like(x);
     const float* src = x.data_ptr<float>();
     const float* scales = scale.data_ptr<float>();
@@ -76,6 +82,10 @@ class FakeQuantize : public torch::autograd::Function<FakeQuantize> {
     // Laid out as x: both are read side by side.
     at::Tensor gradient = gradients[0];
     if (gradient.strides() != x.strides()) gradient = at::empty_like(x).copy_(gradient);
+    if (x.is_cuda()) {
+      return backward_on_gpu(
+          *context, {x, scale, saved[2], steps, context->saved_data["most"].toDouble()}, gradient);
+    }
     at::Tensor dx = at::empty_like(x);
     const Rows rows(x, scale);
     std::vector<ScalingGradient> sums(static_cast<std::size_t>(rows.rows * rows.stretches));
@@ -103,12 +113,33 @@ class FakeQuantize : public torch::autograd::Function<FakeQuantize> {
     };
     const bool by_scale = context->saved_data["by_scale"].toBool();
     const bool by_offset = context->saved_data["by_offset"].toBool();
-    return {dx,           by_scale ? total(&ScalingGradient::scale) : at::Tensor(),
-            at::Tensor(), by_offset ? total(&ScalingGradient::offset) : at::Tensor(),
-            at::Tensor(), at::Tensor(),
-            at::Tensor()};
+    return gradients_of(dx, by_scale ? total(&ScalingGradient::scale) : at::Tensor(),
+                        by_offset ? total(&ScalingGradient::offset) : at::Tensor());
+  }
+
+ private:
+  static variable_list backward_on_gpu(AutogradContext& context, const GpuRows& rows,
+                                       const at::Tensor& gradient) {
+    const GpuGradients found =
+        fake_quantize_gradient_on_gpu(rows, gradient,
+                                      {.by_scale = context.saved_data["by_scale"].toBool(),
+                                       .by_offset = context.saved_data["by_offset"].toBool(),
+                                       .factor = context.saved_data["factor"].toDouble()});
+    return gradients_of(found.x, found.scale, found.offset);
+  }
+
+  /// In the order of the arguments of `forward`.
+  static variable_list gradients_of(const at::Tensor& x, const at::Tensor& scale,
+                                    const at::Tensor& offset) {
+    const at::Tensor none;
+    return {x, scale, none, offset, none, none, none, none};
   }
 };
+
+/// Whether what has one index along the first dimension lies together.
+bool in_rows(const at::Tensor& x) {
+  return x.is_non_overlapping_and_dense() && x.stride(0) * x.size(0) == x.numel();
+}
 
 at::Tensor dense(const at::Tensor& x) {
   return x.is_non_overlapping_and_dense() ? x : x.contiguous();
@@ -124,13 +155,17 @@ at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const at:
                          const Steps& steps, const at::Tensor& offset) {
   const auto low = static_cast<double>(steps.low);
   const auto high = static_cast<double>(steps.high);
+  // Quanters may keep their few numbers on the CPU while x is on a GPU.
+  const at::Tensor own_scale = scale.to(x.device());
+  const at::Tensor own_zero = zero_point.to(x.device());
   // Autograd functions take no undefined tensor.
-  const at::Tensor learned = offset.defined() ? offset : zero_point;
+  const at::Tensor learned = offset.defined() ? offset.to(x.device()) : own_zero;
   const auto apply = [&](const at::Tensor& rows) {
-    return FakeQuantize::apply(rows, scale, zero_point, learned, low, high, steps.gradient_factor);
+    return FakeQuantize::apply(rows, own_scale, own_zero, learned, low, high, steps.most,
+                               steps.gradient_factor);
   };
   if (scale.numel() == 1) return apply(dense(x));
-  if (steps.axis == 0) return apply(x.contiguous());
+  if (steps.axis == 0) return apply(in_rows(x) ? x : x.contiguous());
   const at::Tensor moved = x.movedim(steps.axis, 0);
   return apply(moved.contiguous()).movedim(0, steps.axis);
 }
@@ -147,8 +182,10 @@ at::Tensor zero_point_tensor(const QuantParams& params) {
 QuantParams to_params(const QuantSpec& spec, const at::Tensor& scale,
                       const at::Tensor& zero_point) {
   QuantParams params{.spec = spec};
-  const float* scales = scale.data_ptr<float>();
-  const float* zeros = zero_point.data_ptr<float>();
+  const at::Tensor scale_here = scale.detach().to(at::kCPU).contiguous();
+  const at::Tensor zero_here = zero_point.detach().to(at::kCPU).contiguous();
+  const float* scales = scale_here.data_ptr<float>();
+  const float* zeros = zero_here.data_ptr<float>();
   params.scale.assign(scales, scales + scale.numel());
   for (std::int64_t i = 0; i < scale.numel(); ++i) {
     params.zero_point.push_back(static_cast<std::int32_t>(zeros[i]));

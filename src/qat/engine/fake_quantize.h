@@ -2,6 +2,8 @@
 // Fake quantisation with gradients.
 #pragma once
 
+#include <limits>
+
 #include "qat/engine/torch.h"
 #include "quench/quant.h"
 
@@ -13,6 +15,8 @@ struct Steps {
   std::int64_t high = 0;
   int axis = -1;  ///< of the channels, of which each has a scale
   double gradient_factor = 1;
+  /// The greatest number that may be reached: on a GPU a learned scale is kept to that in passing.
+  double most = std::numeric_limits<double>::infinity();
 };
 Steps steps_of(const QuantSpec& spec);
 

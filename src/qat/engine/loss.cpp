@@ -3,7 +3,7 @@
 #include "qat/engine/loss.h"
 
 #include "base/format.h"
-#include "exec/engine/bridge.h"
+#include "exec/engine/values.h"
 
 namespace quench::qat {
 namespace {
@@ -54,21 +54,23 @@ Loss::Loss(const Request& request, double features)
 
 at::Tensor Loss::by_labels(const TrainingBatch& batch, const at::Tensor& output) const {
   const at::Tensor scores = output.flatten(1);
+  const at::Tensor labels = batch.labels.to(scores.device());
   const auto least = batch.labels.min().item<std::int64_t>();
   const auto most = batch.labels.max().item<std::int64_t>();
   if (least < 0 || most >= scores.size(1)) {
     fail(ErrorKind::BadData, "label {} is out of range: the model's output '{}' has {} classes",
          least < 0 ? least : most, wanted_[0], scores.size(1));
   }
-  if (are_shares_[0]) return at::nll_loss(at::log(scores + kTiny), batch.labels);
-  return at::cross_entropy_loss(scores, batch.labels);
+  if (are_shares_[0]) return at::nll_loss(at::log(scores + kTiny), labels);
+  return at::cross_entropy_loss(scores, labels);
 }
 
 at::Tensor Loss::by_teacher(const TrainingBatch& batch, const std::vector<at::Tensor>& got) {
-  const TensorMap targets = teacher_->run(batch.inputs, wanted_);
+  const EngineValues targets = teacher_->compute(teacher_->enter(batch.inputs), wanted_);
   at::Tensor sum = at::zeros({});
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const at::Tensor target = exec::to_torch(targets.at(wanted_[i]));
+    const at::Tensor target =
+        exec::tensor_of(targets.at(wanted_[i])).to(got[i].options(), false, /*copy=*/true);
     if (i >= outputs_) {
       const double share = features_ / static_cast<double>(got.size() - outputs_);
       sum = sum + relative_error(got[i], target) * share;

@@ -2,6 +2,8 @@
 // An autograd function over the loops; nothing is kept for the backward pass but the seed.
 #include "qat/engine/mix.h"
 
+#include "qat/engine/on_gpu.h"
+
 namespace quench::qat {
 namespace {
 
@@ -22,12 +24,22 @@ void for_each_stretch(std::int64_t elements, const Chance& chance, const Body& b
   });
 }
 
+Chance chance_of(AutogradContext& context) {
+  return {.share = context.saved_data["share"].toDouble(),
+          .seed = static_cast<std::uint64_t>(context.saved_data["seed"].toInt())};
+}
+
 class Mix : public torch::autograd::Function<Mix> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& one,
                             const at::Tensor& other, double share, std::int64_t seed) {
     context->saved_data["share"] = share;
     context->saved_data["seed"] = seed;
+    if (one.is_cuda()) {
+      at::Tensor mixed = mix_on_gpu(one, other, chance_of(*context));
+      context->save_for_backward({mixed});
+      return mixed;
+    }
     at::Tensor result = at::empty_like(one);
     const float* ones = one.data_ptr<float>();
     const float* others = other.data_ptr<float>();
@@ -44,13 +56,16 @@ class Mix : public torch::autograd::Function<Mix> {
     const at::Tensor layout = context->get_saved_variables()[0];
     at::Tensor gradient = gradients[0];
     if (gradient.strides() != layout.strides()) gradient = at::empty_like(layout).copy_(gradient);
+    const Chance all = chance_of(*context);
+    if (layout.is_cuda()) {
+      const auto [done, dother] = unmix_on_gpu(gradient, all);
+      return {done, dother, at::Tensor(), at::Tensor()};
+    }
     at::Tensor done = at::empty_like(layout);
     at::Tensor dother = at::empty_like(layout);
     const float* from = gradient.data_ptr<float>();
     float* ones = done.data_ptr<float>();
     float* others = dother.data_ptr<float>();
-    const Chance all{.share = context->saved_data["share"].toDouble(),
-                     .seed = static_cast<std::uint64_t>(context->saved_data["seed"].toInt())};
     for_each_stretch(layout.numel(), all, [&](auto first, auto count, const Chance& chance) {
       unmix_loop(from + first, count, chance, ones + first, others + first);
     });

@@ -10,6 +10,7 @@
 #include "lower/params.h"
 #include "ops/facts.h"
 #include "qat/engine/mix.h"
+#include "qat/engine/on_gpu.h"
 #include "qat/engine/quanters.h"
 #include "qat/trained_inputs.h"
 
@@ -39,8 +40,8 @@ bool keeps_integers(const Node& node) {
 }  // namespace
 
 Program::Program(const Model& model, const QuantPlan& plan, const QuantSolution& solution,
-                 const MakeQuanter& make_quanter)
-    : model_(model), graph_(model.graph), plan_(plan) {
+                 const MakeQuanter& make_quanter, const exec::Placement& place)
+    : model_(model), graph_(model.graph), plan_(plan), place_(place) {
   slots_.resize(graph_.values().size());
   make_leaves();
   plan_weights(solution, make_quanter);
@@ -58,7 +59,7 @@ void Program::make_leaves() {
     const auto id = static_cast<ValueId>(i);
     Value& value = graph_[id];
     if (!value.constant || !exec::scalar_type(value.constant->dtype())) continue;
-    at::Tensor tensor = exec::to_torch(*value.constant).clone();
+    at::Tensor tensor = placed(exec::to_torch(*value.constant).clone(), place_.away());
     if (trained.contains(id)) {
       leaves_[id] = tensor.requires_grad_(true);
       value.type = ValueType::of(*value.constant);
@@ -73,7 +74,7 @@ void Program::plan_weights(const QuantSolution& solution, const MakeQuanter& mak
     const Node& node = node_called(graph_, each.node);
     const ValueId id = node.inputs[each.input];
     if (!slots_[static_cast<std::size_t>(id)].defined()) continue;
-    QuanterSetup setup{.spec = each.spec, .is_weight = true};
+    QuanterSetup setup{.spec = each.spec, .is_weight = true, .device = place_.device};
     if (const auto found = solution.weights.find(each.key()); found != solution.weights.end()) {
       setup.start = found->second;
       setup.spec = found->second.spec;
@@ -124,7 +125,10 @@ void Program::add_steps() {
     }
     const std::string name = output_name(graph_, node);
     plan_bias(node, name);
-    Step step{.run = std::move(kernel.run), .label = label(graph_, node), .node = i};
+    Step step{.run = std::move(kernel.run),
+              .label = label(graph_, node),
+              .node = i,
+              .there = place_.away() && exec::runs_anywhere(node)};
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const bool taken = std::ranges::find(context.taken, k) != context.taken.end();
       int slot = taken ? -1 : node.inputs[k];
@@ -158,7 +162,7 @@ void Program::plan_values(const QuantSolution& solution, const MakeQuanter& make
     auto& quanter = values_[root];
     if (quanter == nullptr) {
       const ValuePlan& planned = plan_.values.at(root);
-      QuanterSetup setup{.spec = planned.spec, .bounds = planned.bounds};
+      QuanterSetup setup{.spec = planned.spec, .bounds = planned.bounds, .device = place_.device};
       const auto found = solution.values.find(root);
       if (planned.kind == ValuePlan::Kind::Fixed) {
         setup.start = choose_params(planned.spec, {planned.fixed});
@@ -271,14 +275,17 @@ at::Tensor Program::quantized_bias(const Bias& bias, const at::Tensor& real) {
   const Weight& weight = weights_[bias.weight];
   if (quanter == values_.end() || !quanter->second->ready() || !weight.quanter->ready())
     return real;
-  const at::NoGradGuard no_gradients;
-  QuantParams params = weight.quanter->params();
-  const float input_scale = quanter->second->params().scale[0];
-  for (float& scale : params.scale) scale *= input_scale;
-  const at::Tensor scale = at::tensor(at::ArrayRef<float>(params.scale));
-  const bool fits = scale.numel() == 1 || scale.numel() == real.numel();
+  const auto scale_for = [&](const Quanter& each) {
+    return scale_of(each).to(real.device()).reshape({-1});
+  };
+  const at::Tensor input_scale = scale_for(*quanter->second).narrow(0, 0, 1);
+  const at::Tensor weight_scale = scale_for(*weight.quanter);
+  const bool fits = weight_scale.numel() == 1 || weight_scale.numel() == real.numel();
   if (!fits) return real;
-  return (at::round(real.to(at::kDouble) / scale.to(at::kDouble))).to(at::kFloat) * scale;
+  if (real.is_cuda()) return round_bias_on_gpu(real, weight_scale, input_scale);
+  const at::Tensor scale = weight_scale * input_scale;
+  const at::Tensor steps = at::round(real.detach().to(at::kDouble) / scale.to(at::kDouble));
+  return real + (steps.to(at::kFloat) * scale - real.detach());
 }
 
 void Program::prepare_weights(const Schedule& schedule) {
@@ -290,7 +297,20 @@ void Program::prepare_weights(const Schedule& schedule) {
   }
 }
 
+at::Tensor Program::placed(const at::Tensor& tensor, bool there) const {
+  if (!tensor.defined() || tensor.is_cuda() == (there && place_.wants(tensor))) return tensor;
+  return there ? place_.there(tensor) : place_.here(tensor);
+}
+
 void Program::run_step(const Step& step) {
+  // What a step on the other side reads is copied for it; leaves stay where they are.
+  std::vector<std::pair<int, at::Tensor>> moved;
+  for (const int slot : step.in) {
+    if (!place_.away() || slot < 0) continue;
+    at::Tensor& value = slots_[static_cast<std::size_t>(slot)];
+    const at::Tensor wanted = placed(value, step.there);
+    if (!wanted.is_same(value)) moved.emplace_back(slot, std::exchange(value, wanted));
+  }
   exec::Call call(slots_, step.in, step.out);
   try {
     step.run(call);
@@ -299,6 +319,7 @@ void Program::run_step(const Step& step) {
   } catch (const c10::Error& error) {
     fail(ErrorKind::BadData, "{}: {}", step.label, first_line(error.what_without_backtrace()));
   }
+  for (auto& [slot, value] : moved) slots_[static_cast<std::size_t>(slot)] = std::move(value);
 }
 
 void Program::quantize_outputs(const Step& step) {
@@ -307,6 +328,7 @@ void Program::quantize_outputs(const Step& step) {
     Quanter* quanter = quanter_at(slot);
     at::Tensor& value = slots_[static_cast<std::size_t>(slot)];
     if (quanter == nullptr || !value.defined()) continue;
+    value = placed(value, place_.away());  // quanters have their numbers there
     const at::Tensor quantized = quanter->forward(value);
     value = drop_ > 0 ? mixed(value, quantized, {.share = drop_, .seed = random_()}) : quantized;
   }
@@ -318,11 +340,11 @@ std::vector<at::Tensor> Program::run(const Tensors& feeds, const std::vector<std
   for (const auto& [name, tensor] : feeds) {
     fed.push_back(slot_of(name));
     at::Tensor& slot = slots_[static_cast<std::size_t>(fed.back())];
-    slot = tensor;
+    slot = placed(tensor, place_.away());
     // What is fed in the middle of the graph is as its readers see it; inputs are raw.
     Quanter* quanter =
         producer_[static_cast<std::size_t>(fed.back())] < 0 ? quanter_at(fed.back()) : nullptr;
-    if (quanter != nullptr) slot = quanter->forward(tensor);
+    if (quanter != nullptr) slot = quanter->forward(slot);
   }
   for (const std::string& name : wanted) outputs.push_back(slot_of(name));
   const Schedule& plan = schedule(fed, outputs);

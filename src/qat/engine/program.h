@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "exec/engine/device.h"
 #include "exec/engine/kernel.h"
 #include "qat/engine/torch.h"
 #include "qat/train.h"
@@ -28,7 +29,7 @@ class Program {
   /// Nodes that cannot run, by name, are an Error(Unsupported). `solution` may be empty: quanters
   /// then begin with the first batches.
   Program(const Model& model, const QuantPlan& plan, const QuantSolution& solution,
-          const MakeQuanter& make_quanter);
+          const MakeQuanter& make_quanter, const exec::Placement& place = {});
 
   /// Computes `wanted` from `feeds`: inputs, or values in the middle of the graph. Values are as
   /// their readers see them.
@@ -90,6 +91,7 @@ class Program {
     std::vector<int> out;
     std::string label;
     std::size_t node = 0;
+    bool there = false;  ///< runs where `place_` says
   };
   struct Weight {
     WeightKey key;
@@ -134,6 +136,7 @@ class Program {
   at::Tensor bias_for(const Bias& bias);
   void normalize_outputs(const Step& step);
   void quantize_outputs(const Step& step);
+  at::Tensor placed(const at::Tensor& tensor, bool there) const;
   bool normalizes() const noexcept { return training_ && !frozen_; }
   const Norm* norm_of(std::size_t weight) const;
   at::Tensor folded_weight(std::size_t weight) const;
@@ -146,6 +149,7 @@ class Program {
   Model model_;  ///< as it was given, for `float_model`
   Graph graph_;  ///< whose trained constants are leaves
   QuantPlan plan_;
+  exec::Placement place_;  ///< of floats between steps, and of what is learned
   std::vector<at::Tensor> slots_;
   std::map<ValueId, at::Tensor> leaves_;
   std::vector<Step> steps_;

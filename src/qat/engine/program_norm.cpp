@@ -12,8 +12,8 @@ constexpr double kMomentum = 0.9;
 /// A layer is left folded where its weight is not what folding gave.
 constexpr double kSameShift = 1e-3;
 
-at::Tensor vector_of(const std::vector<float>& values) {
-  return at::tensor(at::ArrayRef<float>(values));
+at::Tensor vector_of(const std::vector<float>& values, at::Device device) {
+  return at::tensor(at::ArrayRef<float>(values)).to(device);
 }
 
 /// A vector of channels in a shape that stretches over a tensor of this rank.
@@ -38,10 +38,10 @@ void Program::keep_norms(const std::vector<FoldedNorm>& norms) {
     if (!fits) continue;
     // u' = u * scale / deviation: the folded layer without its bias. There the scale is positive,
     // and epsilon is scaled with it.
-    const at::Tensor scale = vector_of(norm.scale);
-    const at::Tensor variance = vector_of(norm.variance);
+    const at::Tensor scale = vector_of(norm.scale, leaf.device());
+    const at::Tensor variance = vector_of(norm.variance, leaf.device());
     const at::Tensor factor = scale / at::sqrt(variance + norm.epsilon);
-    const at::Tensor shift = vector_of(norm.shift);
+    const at::Tensor shift = vector_of(norm.shift, leaf.device());
     Norm kept{.weight = static_cast<std::size_t>(weight - weights_.begin()), .bias = node.input(2)};
     kept.scale = scale.abs().clone();
     kept.shift = shift.clone();
@@ -78,8 +78,7 @@ at::Tensor Program::bias_for(const Bias& bias) {
   if (norm != nullptr && normalizes()) return at::zeros_like(norm->shift);
   const at::Tensor real =
       norm != nullptr ? folded_bias(*norm) : slots_[static_cast<std::size_t>(bias.constant)];
-  if (!quantizes_ || !quantizes_values_) return real;
-  return real + (quantized_bias(bias, real) - real).detach();
+  return quantizes_ && quantizes_values_ ? quantized_bias(bias, real) : real;
 }
 
 void Program::normalize(const Norm& norm, at::Tensor& value) {

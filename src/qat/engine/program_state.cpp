@@ -54,7 +54,7 @@ Model Program::float_model() const {
   Model model = model_;
   const auto put = [&](const std::string& name, const at::Tensor& tensor) {
     const ValueId id = model.graph.find(name);
-    model.graph[id].constant = exec::from_torch(tensor.detach().contiguous().clone());
+    model.graph[id].constant = exec::from_torch(tensor.detach().to(at::kCPU).contiguous().clone());
   };
   for (const auto& [id, leaf] : leaves_) put(graph_[id].name, leaf);
   for (const Norm& norm : norms_) {

@@ -22,13 +22,24 @@ std::unique_ptr<Quanter> make_quanter(const std::string& name, const QuanterSetu
 std::vector<Range> ranges_of(const at::Tensor& x, const QuantSpec& spec) {
   const at::Tensor seen = x.detach();
   if (spec.axis < 0) {
-    const auto [least, most] = at::aminmax(seen);
-    return {{.min = least.item<double>(), .max = most.item<double>()}};
+    // As a row of elements in whatever order: libtorch would first copy images of channels last.
+    const bool dense = seen.is_non_overlapping_and_dense();
+    const auto [least, most] = at::aminmax(dense ? seen.as_strided({seen.numel()}, {1}) : seen);
+    return in_ranges(least, most);
   }
   const auto [least, most] = at::aminmax(seen.movedim(spec.axis, 0).flatten(1), 1);
+  return in_ranges(least, most);
+}
+
+std::vector<Range> in_ranges(const at::Tensor& least, const at::Tensor& most) {
+  // One copy from a GPU, which would have to be waited for each time.
+  const at::Tensor both =
+      at::stack({least.reshape({-1}), most.reshape({-1})}).to(at::kCPU, at::kDouble);
+  const double* numbers = both.data_ptr<double>();
+  const std::int64_t count = least.numel();
   std::vector<Range> ranges;
-  for (std::int64_t i = 0; i < least.numel(); ++i) {
-    ranges.push_back({.min = least[i].item<double>(), .max = most[i].item<double>()});
+  for (std::int64_t i = 0; i < count; ++i) {
+    ranges.push_back({.min = numbers[i], .max = numbers[count + i]});
   }
   return ranges;
 }

@@ -12,6 +12,10 @@ std::unique_ptr<Quanter> make_quanter(const std::string& name, const QuanterSetu
 
 /// Least and greatest number, of each channel where the spec has channels.
 std::vector<Range> ranges_of(const at::Tensor& x, const QuantSpec& spec);
+std::vector<Range> in_ranges(const at::Tensor& least, const at::Tensor& most);
+
+/// The scale as it stands, without waiting for a GPU where the quanter has it there.
+at::Tensor scale_of(const Quanter& quanter);
 
 /// Scale and zero point are found by looking at the tensor.
 class RangeQuanter : public Quanter {

@@ -12,7 +12,9 @@ namespace {
 void sum_weighted(Ranks& ranks, double share, const std::vector<at::Tensor>& tensors) {
   if (tensors.empty()) return;
   std::vector<at::Tensor> parts;
-  for (const at::Tensor& each : tensors) parts.push_back(each.reshape({-1}).to(at::kDouble));
+  for (const at::Tensor& each : tensors) {
+    parts.push_back(each.reshape({-1}).to(at::kCPU, at::kDouble));
+  }
   std::vector<at::Tensor> all = {at::cat(parts).mul_(share)};
   exec::sum_over(ranks, all);
   std::int64_t at = 0;

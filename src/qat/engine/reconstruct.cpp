@@ -47,10 +47,12 @@ class Reconstruction {
       : request_(request),
         options_(request.options),
         context_(request.context),
-        program_(request.start, request.plan, request.solution,
-                 [](const std::string&, const std::string&, const QuanterSetup& setup) {
-                   return make_quanter(setup.is_weight ? "fixed" : "lsq", setup);
-                 }),
+        program_(
+            request.start, request.plan, request.solution,
+            [](const std::string&, const std::string&, const QuanterSetup& setup) {
+              return make_quanter(setup.is_weight ? "fixed" : "lsq", setup);
+            },
+            training_place(context_)),
         batches_(request.samples, {.batch = 1}, context_.seed),
         random_(context_.seed) {
     program_.train(false);
@@ -208,7 +210,7 @@ class Reconstruction {
       rounding_optimizer.zero_grad();
       if (other_optimizer) other_optimizer->zero_grad();
       const at::Tensor got = program_.run({{block.input, input}}, {block.output})[0];
-      const at::Tensor error = at::mse_loss(got, target_.pick(which));
+      const at::Tensor error = at::mse_loss(got, target_.pick(which).to(got.device()));
       if (step == 0) first_error = std::max(error.item<double>(), 1e-30);
       at::Tensor loss = error / first_error;
       if (progress >= kSoft) loss = loss + push(roundings, (progress - kSoft) / (1 - kSoft));
@@ -317,7 +319,6 @@ class Reconstruction {
 
 extern "C" __attribute__((visibility("default"))) quench::qat::Result quench_engine_reconstruct(
     const quench::qat::Request& request) {
-  quench::qat::expect_cpu(request.context);
   quench::exec::start_engine();
   const quench::qat::Threads threads(request.context.num_threads());
   return quench::qat::without_torch_errors(

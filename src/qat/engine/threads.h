@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include "base/format.h"
+#include "exec/engine/device.h"
 #include "qat/engine/torch.h"
 #include "quench/context.h"
 
@@ -24,11 +25,14 @@ class Threads {
   int before_;
 };
 
-/// What trains has its tensors on the CPU.
-inline void expect_cpu(const Context& context) {
-  if (context.device == "cpu") return;
-  fail(ErrorKind::Unsupported, "training and reconstruction run on the CPU; leave out --device {}",
-       context.device);
+/// Where training keeps its tensors.
+inline exec::Placement training_place(const Context& context) {
+  if (context.precision == "half") {
+    fail(ErrorKind::Usage,
+         "training and reconstruction need gradients of more than half precision; take "
+         "--precision tf32 or float");
+  }
+  return exec::open_device(context);
 }
 
 /// Runs `work`; what libtorch refuses becomes one sentence.

@@ -64,7 +64,8 @@ class Trainer {
       : request_(request),
         options_(request.options),
         context_(request.context),
-        program_(request.start, request.plan, request.solution, quanters_of(options_)),
+        program_(request.start, request.plan, request.solution, quanters_of(options_),
+                 training_place(context_)),
         batches_(request.samples, options_, context_.seed),
         loss_(request, options_.features),
         optimizer_((program_.keep_norms(options_.freeze_norm > 0 ? request.norms
@@ -295,7 +296,6 @@ class Trainer {
 
 extern "C" __attribute__((visibility("default"))) quench::qat::Result quench_engine_train(
     const quench::qat::Request& request) {
-  quench::qat::expect_cpu(request.context);
   quench::exec::start_engine();
   const quench::qat::Threads threads(request.context.num_threads());
   return quench::qat::without_torch_errors([&] { return quench::qat::Trainer(request).run(); });

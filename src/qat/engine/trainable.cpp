@@ -15,7 +15,7 @@ class ProgramModel final : public Trainable {
  public:
   ProgramModel(const Model& model, const QuantPlan& plan, const QuanterMaker& make,
                const Context& context)
-      : program_(model, plan, {}, make), threads_(context.num_threads()) {
+      : program_(model, plan, {}, make, training_place(context)), threads_(context.num_threads()) {
     for (const ValueId id : model.graph.outputs) outputs_.push_back(model.graph[id].name);
   }
 
@@ -48,7 +48,6 @@ class ProgramModel final : public Trainable {
 extern "C" __attribute__((visibility("default"))) quench::Trainable* quench_engine_trainable(
     const quench::Model& model, const quench::QuantPlan& plan, const quench::QuanterMaker& make,
     const quench::Context& context) {
-  quench::qat::expect_cpu(context);
   quench::exec::start_engine();
   return quench::qat::without_torch_errors([&]() -> quench::Trainable* {
     return new quench::qat::ProgramModel(model, plan, make, context);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "exec/engine/bridge.h"
+#include "exec/engine/cuda/quantize.h"
 #include "exec/engine/int8/bytes.h"
 #include "exec/engine/int8/layers.h"
 #include "exec/engine/kernels/common.h"
@@ -24,9 +25,10 @@ at::Tensor beside(const at::Tensor& parameter, const at::Tensor& x, std::int64_t
                   std::int64_t block) {
   if (parameter.numel() == 1 && block == 0) return parameter.reshape({});
   const std::int64_t along = wrap_axis(axis, x.dim());
-  if (parameter.dim() <= 1) return along_axis(parameter, along, x.dim());
-  if (block <= 0) fail(ErrorKind::BadData, "scales of rank {} need block_size", parameter.dim());
-  return parameter.repeat_interleave(block, along).narrow(along, 0, x.size(along));
+  const at::Tensor own = parameter.to(x.device());  // zero points are integers, which stay here
+  if (own.dim() <= 1) return along_axis(own, along, x.dim());
+  if (block <= 0) fail(ErrorKind::BadData, "scales of rank {} need block_size", own.dim());
+  return own.repeat_interleave(block, along).narrow(along, 0, x.size(along));
 }
 
 Kernel make_quantize(const OpContext& context) {
@@ -48,10 +50,12 @@ Kernel make_quantize(const OpContext& context) {
   return [=](Call& call) {
     const at::Tensor& given = call.in(0);
     const at::Tensor x = at::isFloatingType(given.scalar_type()) ? given : given.to(at::kFloat);
+    const at::ScalarType to = call.has(2) ? call.in(2).scalar_type() : type.value_or(at::kByte);
+    const auto done = quantize_on_gpu(x, call.in(1), call.has(2) ? call.in(2) : at::Tensor(), to);
+    if (done) return call.set(0, *done);
     const at::Tensor scale = beside(call.in(1), x, axis, block);
     const at::Tensor zero = call.has(2) ? beside(call.in(2), x, axis, block) : at::Tensor();
-    call.set(0, to_integers(at::round(x / scale), zero,
-                            call.has(2) ? call.in(2).scalar_type() : type.value_or(at::kByte)));
+    call.set(0, to_integers(at::round(x / scale), zero, to));
   };
 }
 
@@ -68,6 +72,8 @@ Kernel make_dequantize(const OpContext& context) {
   }
   return [=](Call& call) {
     const at::Tensor& x = call.in(0);
+    const auto done = dequantize_on_gpu(x, call.in(1), call.has(2) ? call.in(2) : at::Tensor());
+    if (done) return call.set(0, *done);
     const at::Tensor scale = beside(call.in(1), x, axis, block);
     at::Tensor steps = x.to(at::kInt);
     if (call.has(2)) steps = steps - beside(call.in(2), x, axis, block).to(at::kInt);

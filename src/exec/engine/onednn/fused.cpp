@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heavy operators, plain and with the tails that fusion gives them.
+#include "exec/engine/cuda/epilogue.h"
 #include "exec/engine/kernels/reference.h"
 #include "exec/engine/onednn/fast.h"
 #include "exec/engine/onednn/fusion.h"
@@ -16,6 +17,14 @@ Kernel fused(const OpContext& context) {
   return with_tail(kPlain(context), Fusion::of(context.node));
 }
 
+/// Likewise, and on a GPU with its tail in one pass.
+Kernel fused_conv(const OpContext& context) {
+  Kernel whole = fused<make_fast_conv, make_reference_conv>(context);
+  if (context.fast) return whole;
+  return with_gpu_epilogue(make_reference_conv(context), std::move(whole),
+                           Fusion::of(context.node));
+}
+
 /// A product of two matrices plus the bias that fusion has given it.
 Kernel plain_matmul(const OpContext& context) {
   if (!context.has_input(FloatLayerNode::kBias)) return make_reference_matmul(context);
@@ -27,7 +36,7 @@ Kernel plain_matmul(const OpContext& context) {
 
 }  // namespace
 
-KernelInfo kernel_Conv() { return {.make = fused<make_fast_conv, make_reference_conv>}; }
+KernelInfo kernel_Conv() { return {.make = fused_conv}; }
 KernelInfo kernel_ConvTranspose() {
   return {.make = fused<make_fast_conv_transpose, make_reference_conv_transpose>};
 }

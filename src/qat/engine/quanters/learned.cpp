@@ -22,12 +22,7 @@ std::vector<Range> usual_weights(const at::Tensor& x, const QuantSpec& spec) {
   const at::Tensor mean = rows.mean(1);
   const at::Tensor spread = rows.std(1, /*unbiased=*/false) * 3;
   const at::Tensor most = at::max((mean - spread).abs(), (mean + spread).abs());
-  std::vector<Range> ranges;
-  for (std::int64_t i = 0; i < most.numel(); ++i) {
-    const auto bound = most[i].item<double>();
-    ranges.push_back({.min = -bound, .max = bound});
-  }
-  return ranges;
+  return in_ranges(-most, most);
 }
 
 }  // namespace
@@ -35,9 +30,9 @@ std::vector<Range> usual_weights(const at::Tensor& x, const QuantSpec& spec) {
 LearnedScale::LearnedScale(const QuanterSetup& setup, bool learns_offset)
     : setup_(setup),
       learns_offset_(learns_offset),
-      scale_(at::ones({1})),
-      offset_(at::zeros({1})),
-      zero_point_(at::zeros({1})),
+      scale_(at::ones({1}, setup.device)),
+      offset_(at::zeros({1}, setup.device)),
+      zero_point_(at::zeros({1}, setup.device)),
       batches_(at::zeros({}, at::kLong)) {
   if (setup.start) {
     start_with(*setup.start);
@@ -49,11 +44,12 @@ LearnedScale::LearnedScale(const QuanterSetup& setup, bool learns_offset)
 
 void LearnedScale::start_with(const QuantParams& params) {
   const at::NoGradGuard no_gradients;
-  const at::Tensor scale = scale_tensor(params);
-  const at::Tensor zero_point = zero_point_tensor(params);
+  const at::Tensor scale = scale_tensor(params).to(setup_.device);
+  const at::Tensor zero_point = zero_point_tensor(params).to(setup_.device);
   if (scale_.numel() == scale.numel()) {
-    scale_.copy_(scale);
-    zero_point_.copy_(zero_point);
+    // Autograd may hold what an earlier value of this step had.
+    scale_.variable_data().copy_(scale);
+    zero_point_.variable_data().copy_(zero_point);
   } else {
     scale_.set_data(scale);
     zero_point_.set_data(zero_point);
@@ -85,6 +81,12 @@ void LearnedScale::keep_legal() {
   const at::NoGradGuard no_gradients;
   const auto low = static_cast<float>(setup_.spec.q_min());
   const auto high = static_cast<float>(setup_.spec.q_max());
+  if (scale_.is_cuda()) {  // the kernel itself keeps the scale within its bounds
+    if (!learns_offset_) return;
+    const at::Tensor scale = at::clamp_min(scale_.detach(), kLeastScale);
+    zero_point_.copy_(at::clamp(at::round(low - offset_.detach() / scale), low, high));
+    return;
+  }
   float* scale = scale_.data_ptr<float>();
   float* zero = zero_point_.data_ptr<float>();
   for (std::int64_t i = 0; i < scale_.numel(); ++i) {
@@ -93,13 +95,16 @@ void LearnedScale::keep_legal() {
       const float* offset = offset_.data_ptr<float>();
       zero[i] = std::clamp(std::nearbyint(low - offset[i] / scale[i]), low, high);
     }
-    if (!setup_.bounds) continue;
     const double steps = static_cast<double>(high - zero[i]);
-    const double most = setup_.bounds->max;
-    if (steps > 0 && std::isfinite(most) && static_cast<double>(scale[i]) * steps > most) {
-      scale[i] = static_cast<float>(most / steps);
+    if (steps > 0 && std::isfinite(greatest()) &&
+        static_cast<double>(scale[i]) * steps > greatest()) {
+      scale[i] = static_cast<float>(greatest() / steps);
     }
   }
+}
+
+double LearnedScale::greatest() const {
+  return setup_.bounds ? setup_.bounds->max : std::numeric_limits<double>::infinity();
 }
 
 at::Tensor LearnedScale::forward(const at::Tensor& x) {
@@ -111,7 +116,8 @@ at::Tensor LearnedScale::forward(const at::Tensor& x) {
       static_cast<double>(x.numel()) / static_cast<double>(channels_of(setup_, x));
   const double most = std::max<double>(static_cast<double>(setup_.spec.q_max()), 1);
   steps.gradient_factor = 1 / std::sqrt(std::max(elements * most, 1.0));
-  return fake_quantize(x, scale_, zero_point_.clone(), steps,
+  steps.most = greatest();
+  return fake_quantize(x, scale_, learns_offset_ ? zero_point_.clone() : zero_point_, steps,
                        learns_offset_ ? offset_ : at::Tensor());
 }
 
@@ -124,6 +130,11 @@ std::vector<Trained> LearnedScale::parameters() const {
   std::vector<Trained> all = {{.name = "scale", .tensor = scale_}};
   if (learns_offset_) all.push_back({.name = "offset", .tensor = offset_});
   return all;
+}
+
+at::Tensor scale_of(const Quanter& quanter) {
+  const auto* learned = dynamic_cast<const LearnedScale*>(&quanter);
+  return learned != nullptr ? learned->scale() : scale_tensor(quanter.params());
 }
 
 }  // namespace quench::qat

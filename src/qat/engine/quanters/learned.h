@@ -16,12 +16,14 @@ class LearnedScale : public Quanter {
   std::vector<Trained> parameters() const override;
   std::vector<at::Tensor> state() const override { return {zero_point_, batches_}; }
   bool ready() const override { return batches_.item<std::int64_t>() != 0; }
+  at::Tensor scale() const { return scale_.detach(); }
 
  private:
   void start_with(const QuantParams& params);
   void follow(const at::Tensor& x);
   /// Keeps the scale positive and inside the bounds; the zero point follows the offset.
   void keep_legal();
+  double greatest() const;  ///< the greatest number that may be reached
 
   QuanterSetup setup_;
   bool learns_offset_;
