@@ -81,6 +81,7 @@ fuzz: deps-test deps-develop  ## run each fuzzing harness for FUZZ_SECONDS secon
 
 bare: deps-test  ## run demo and test on a bare Debian 12 (needs root), as for a new user
 	scripts/bare.sh sh -c 'make demo && make test'
+	tests/install/first_model.sh .
 
 deps:
 	@scripts/install_deps.sh build

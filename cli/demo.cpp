@@ -96,6 +96,7 @@ void write_demo_report(const DemoOptions& options, const std::string& path, cons
   analysis.save_dir = folder_of(path);
   const std::string& model = options.models.front();
   analysis.quantize.report_save_path = path;
+  analysis.quantize.command = typed_command();
   analyze_sensitivity(model, analysis, {}, context, outputs);
 }
 

@@ -34,7 +34,7 @@ THIRD_PARTY = {
     "google/protobuf/": ["src/formats/"],
     "flatbuffers/": ["src/formats/tflite/", "src/formats/ms/"],
     "opencv2/": ["src/data/images"],
-    "nlohmann/": ["cli/", "src/report/", "src/options/", "src/tune/", "src/analyze/", "src/job/", "src/evaluate/", "src/base/json", "src/data/coco", "src/formats/paddle/"],
+    "nlohmann/": ["cli/", "src/report/", "src/options/", "src/calibrate/", "src/tune/", "src/analyze/", "src/job/", "src/evaluate/", "src/base/json", "src/data/coco", "src/formats/paddle/"],
     "CLI/": ["cli/"],
     "fmt/": ["src/", "cli/", "python/"],
     "pybind11/": ["python/"],

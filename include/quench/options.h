@@ -45,6 +45,7 @@ struct QuantizeOptions {
 #undef QUENCH_ALIAS
 #undef QUENCH_TRANSIENT
   std::string debug_info_save_path;  ///< folder for tables of every layer's error
+  std::int64_t debug_samples = 0;    ///< in those tables; 0: what takes no longer than two passes
   std::string report_save_path;      ///< HTML page that shows the model that was written
   std::string command;               ///< what the user typed, for that page
   bool store_settings = true;        ///< in the model's metadata, to be run again

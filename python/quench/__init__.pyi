@@ -84,6 +84,7 @@ class QuantizeOptions(_Job, total=False):
     min_weight_size: int
     min_weight_channel: int
     debug_info: str
+    debug_samples: int
     no_metadata: bool
 
 class CalibrateOptions(_Job, total=False):

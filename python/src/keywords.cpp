@@ -74,7 +74,7 @@ Range to_range(const py::object& value, const std::string& name) {
   if (is_sequence(value) && py::len(value) == 2) {
     range = {py::cast<double>(value[py::int_(0)]), py::cast<double>(value[py::int_(1)])};
   } else {
-    range.max = std::abs(py::cast<double>(py::float_(value)));
+    range.max = py::cast<double>(py::float_(value));
     range.min = -range.max;
   }
   if (std::isfinite(range.min) && std::isfinite(range.max) && range.min <= range.max) return range;

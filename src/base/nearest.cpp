@@ -43,7 +43,14 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
       result = candidate;
     }
   }
-  return result;
+  if (!result.empty()) return result;
+  // "batch_size" is far from "batch" by letters.
+  constexpr std::size_t kTelling = 4;
+  for (const std::string& candidate : candidates) {
+    const bool begins = name.starts_with(candidate) || candidate.starts_with(name);
+    if (begins && std::min(name.size(), candidate.size()) >= kTelling) return candidate;
+  }
+  return {};
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {

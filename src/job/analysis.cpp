@@ -3,12 +3,10 @@
 #include "job/analysis.h"
 
 #include <chrono>
+#include <filesystem>
 
-#include "base/file.h"
 #include "base/format.h"
-#include "evaluate/metric_command.h"
-#include "evaluate/random_inputs.h"
-#include "quench/ranks.h"
+#include "job/job_files.h"
 #include "tune/technique.h"
 
 namespace quench::job {
@@ -37,45 +35,23 @@ void check(const AnalyzeOptions& options, AnalysisNeeds needs) {
 
 }  // namespace
 
-void open_evaluation(Evaluation& evaluation, const Model& model, const AnalyzeOptions& options,
-                     const Context& context) {
-  if (options.eval_function) {
-    evaluation.eval = options.eval_function;
-    return;
-  }
-  if (!options.metric_command.empty()) {
-    // Ranks may share the folder.
-    const std::string name =
-        context.ranks ? format("metric_model_rank{}", context.ranks->rank()) : "metric_model";
-    evaluation.eval = [command = options.metric_command, folder = options.save_dir,
-                       name](const Model& m) {
-      return quench::evaluation::run_metric_command(command, m, folder, name);
-    };
-    return;
-  }
-  const DataOptions& eval = options.eval.path.empty() ? options.quantize.data : options.eval;
-  if (eval.path.empty()) {
-    fail(ErrorKind::Usage, "the metric '{}' needs evaluation data: give --eval-data or --data",
-         options.metric.empty() ? "sqnr" : options.metric);
-  }
-  const std::vector<Value> inputs = required_inputs(model.graph);
-  auto source = open_data(eval, inputs, context);
-  std::string metric = options.metric;
-  if (metric.empty()) metric = source->has_labels() ? "top1" : "sqnr";
-  evaluation.metric.emplace(metric, float_output_names(model.graph), source->truths());
-  if (evaluation.metric->info().needs_labels && !source->has_labels()) {
-    fail(ErrorKind::BadData, "the metric '{}' needs labels, and {} has none: give --eval-labels",
-         metric, eval.path);
-  }
-  quench::evaluation::EvalData data(std::move(source), inputs, options.quantize.batch, context);
-  evaluation.evaluator.emplace(model, std::move(data), context);
+RankingFiles::RankingFiles(const std::string& model_path, const AnalyzeOptions& options,
+                           const Context& context, Outputs& outputs)
+    : folder(options.save_dir, !context.writes()),
+      table((std::filesystem::path(options.save_dir) / "analysis.txt").string()),
+      checkpoint((std::filesystem::path(options.save_dir) / "analysis_checkpoint.json").string()) {
+  if (!context.writes()) outputs.keep_nothing();
+  reads_analysis(outputs, model_path, options);
+  outputs.writes(table, "the analysis");
+  outputs.writes(checkpoint, "the checkpoint");
+  const std::string& page = options.quantize.report_save_path;
+  if (!page.empty()) writes_report(outputs, page);
 }
 
 std::unique_ptr<Analysis> start_analysis(const std::string& model_path,
                                          const AnalyzeOptions& options, AnalysisNeeds needs,
                                          const Context& context, const std::string& out_path) {
   check(options, needs);
-  if (!options.save_dir.empty()) make_folder(options.save_dir);
   auto analysis = std::make_unique<Analysis>(model_path, options.quantize, context);
   Job& job = analysis->job;
   job.observes_any_choice = true;
@@ -84,7 +60,7 @@ std::unique_ptr<Analysis> start_analysis(const std::string& model_path,
   plan(job);
   // A wrong metric or missing data is reported before the long pass.
   if (needs == AnalysisNeeds::Evaluation)
-    open_evaluation(*analysis, job.model, options, job.context);
+    analyze::open_evaluation(*analysis, job.model, options, job.context);
   const auto began = Clock::now();
   calibrate_and_tune(job);
   analysis->calibration_seconds = std::chrono::duration<double>(Clock::now() - began).count();

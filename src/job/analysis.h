@@ -3,33 +3,33 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
+#include "analyze/evaluation.h"
 #include "analyze/simulator.h"
+#include "base/made_folder.h"
 #include "job/job.h"
 #include "quench/jobs.h"
 
 namespace quench::job {
 
-/// How good a model is: by a metric on samples, or by a function.
-struct Evaluation {
-  std::optional<evaluation::Evaluator> evaluator;  ///< nothing where a function evaluates
-  std::optional<evaluation::SampleMetric> metric;
-  EvalFunction eval;  ///< the caller's function, or the metric command
-};
-
-/// Opens the samples that `options` name, with `model` as the float model.
-void open_evaluation(Evaluation& evaluation, const Model& model, const AnalyzeOptions& options,
-                     const Context& context);
-
 /// Made by `start_analysis`.
-struct Analysis : Evaluation {
+struct Analysis : analyze::Evaluation {
   Analysis(const std::string& model_path, const QuantizeOptions& options, const Context& context)
       : job(model_path, options, context) {}
 
   Job job;
   std::unique_ptr<analyze::Simulator> simulator;
   double calibration_seconds = 0;
+};
+
+/// The files of a ranking, each checked before the work.
+struct RankingFiles {
+  RankingFiles(const std::string& model_path, const AnalyzeOptions& options, const Context& context,
+               Outputs& outputs);
+
+  MadeFolder folder;
+  std::string table;
+  std::string checkpoint;
 };
 
 /// Ranked layers as PaddleSlim's `analysis.txt` has them.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // quench analyze sensitivity of a model that is quantised already (PaddleSlim's AnalysisQAT).
 #include <chrono>
-#include <filesystem>
 #include <limits>
 
 #include "analyze/checkpoint.h"
@@ -11,9 +10,8 @@
 #include "formats/fingerprint.h"
 #include "formats/locate.h"
 #include "job/analysis.h"
-#include "job/job_files.h"
+#include "quench/formats.h"
 #include "quench/ranks.h"
-#include "report/histograms.h"
 #include "report/job_page.h"
 
 namespace quench::job {
@@ -33,12 +31,12 @@ std::uint64_t hash_of(const std::string& path, std::uint64_t seed) {
 }
 
 /// One model in the eyes of an evaluation: sample by sample, or one number of a function.
-std::vector<SampleScore> score(const Evaluation& with, const Model& model) {
+std::vector<SampleScore> score(const analyze::Evaluation& with, const Model& model) {
   if (with.eval) return {{.metric = with.eval(model)}};
   return with.evaluator->samples_here(model, *with.metric);
 }
 
-void rank(const QuantizedLayers& quantized, Evaluation& with, Checkpoint& checkpoint,
+void rank(const QuantizedLayers& quantized, analyze::Evaluation& with, Checkpoint& checkpoint,
           const Context& context, SensitivityResult& result) {
   // A function only orders: "cosine" is a mean of which more is better.
   const evaluation::SampleMetric by_function("cosine", {"function"});
@@ -64,35 +62,6 @@ void rank(const QuantizedLayers& quantized, Evaluation& with, Checkpoint& checkp
   for (LayerSensitivity& layer : result.layers) layer.sqnr = kNaN;
 }
 
-report::ReportData page_of(const QuantizedLayers& quantized, const SensitivityResult& result,
-                           const std::string& path, const SensitivityOptions& how,
-                           const AnalyzeOptions& options) {
-  report::ReportData data;
-  data.title = format("Quench: {}", path);
-  data.summary = {{"model", path},
-                  {"float model", how.float_model},
-                  {"quantised layers", format("{}", quantized.layers().size())}};
-  if (!result.strangers.empty()) {
-    data.summary.emplace_back("layers that the float model does not have",
-                              format("{}", fmt::join(result.strangers, ", ")));
-  }
-  data.settings = {
-      {"metric", result.metric},
-      {"data", options.eval.path.empty() ? options.quantize.data.path : options.eval.path},
-      {"samples", format("{}", result.samples)}};
-  for (std::size_t i = 0; i < quantized.layers().size(); ++i) {
-    const analyze::Layer& layer = quantized.layers()[i];
-    data.layers.push_back({.name = layer.name,
-                           .op_type = layer.op_type,
-                           .kind = "integer",
-                           .bits = quantized.bits(i)});
-    data.layers.back().weight =
-        report::weight_histogram(layer.weight, quantized.float_weight(i), nullptr);
-  }
-  report::add_sensitivity(result, data);
-  return data;
-}
-
 }  // namespace
 
 SensitivityResult analyze_quantized(const std::string& quantized_path,
@@ -105,18 +74,8 @@ SensitivityResult analyze_quantized(const std::string& quantized_path,
   if (options.eval_function && !options.metric_command.empty()) {
     fail(ErrorKind::Usage, "give an eval_function or a metric command, not both");
   }
-  if (!context.writes()) outputs.keep_nothing();
-  const std::filesystem::path folder(options.save_dir);
-  const std::string table = (folder / "analysis.txt").string();
-  const std::string kept = (folder / "analysis_checkpoint.json").string();
-  if (!options.save_dir.empty()) make_folder(options.save_dir);
-  reads_analysis(outputs, quantized_path, options);
   reads_model(outputs, how.float_model, "the float model");
-  outputs.writes(table, "the analysis");
-  outputs.writes(kept, "the checkpoint");
-  const std::string& page = options.quantize.report_save_path;
-  if (!page.empty()) writes_report(outputs, page);
-
+  const RankingFiles files(quantized_path, options, context, outputs);
   const Model plain = load(how.float_model);
   if (context.ranks) context.ranks->agree("the float model", fingerprint(plain));
   std::optional<QuantizedLayers> quantized;
@@ -132,11 +91,11 @@ SensitivityResult analyze_quantized(const std::string& quantized_path,
                "first {}",
                result.strangers.size(), result.strangers.front()));
   }
-  Evaluation with;
-  open_evaluation(with, plain, options, context);
+  analyze::Evaluation with;
+  analyze::open_evaluation(with, plain, options, context);
   const std::uint64_t models = hash_of(how.float_model, hash_of(quantized_path, 0));
   Checkpoint checkpoint(
-      kept,
+      files.checkpoint,
       {.model = format("{:016x}", models),
        .data = format("{:016x}", with.evaluator ? with.evaluator->data().fingerprint() : 0),
        .settings =
@@ -149,9 +108,10 @@ SensitivityResult analyze_quantized(const std::string& quantized_path,
   if (with.eval) result.float_metric = with.eval(plain);
   result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   if (!context.writes()) return result;
-  write_analysis(result, table, outputs);
-  if (!page.empty()) {
-    report::write_page(page_of(*quantized, result, quantized_path, how, options), page, outputs);
+  write_analysis(result, files.table, outputs);
+  if (const std::string& page = options.quantize.report_save_path; !page.empty()) {
+    report::write_page(report::page_of(*quantized, result, quantized_path, how, options), page,
+                       outputs);
   }
   return result;
 }

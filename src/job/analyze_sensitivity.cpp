@@ -2,7 +2,6 @@
 // quench analyze sensitivity: which layer is it?
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <limits>
 
 #include "analyze/checkpoint.h"
@@ -157,20 +156,11 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
   if (!how.float_model.empty()) {
     return job::analyze_quantized(model_path, options, how, context, outputs);
   }
-  if (!context.writes()) outputs.keep_nothing();
-  const std::filesystem::path folder(options.save_dir);
-  const std::string table = (folder / "analysis.txt").string();
-  const std::string scores = (folder / "analysis_checkpoint.json").string();
-  if (!options.save_dir.empty()) make_folder(options.save_dir);
-  reads_analysis(outputs, model_path, options);
-  outputs.writes(table, "the analysis");
-  outputs.writes(scores, "the checkpoint");
-  const std::string& page = options.quantize.report_save_path;
-  if (!page.empty()) writes_report(outputs, page);
+  const job::RankingFiles files(model_path, options, context, outputs);
   const auto started =
       job::start_analysis(model_path, options, job::AnalysisNeeds::Evaluation, context);
   Analysis& analysis = *started;
-  Checkpoint checkpoint(scores, origin_of(analysis, options, how), context);
+  Checkpoint checkpoint(files.checkpoint, origin_of(analysis, options, how), context);
   SensitivityResult result{.reverse = how.reverse};
   result.resumed = options.resume ? 1 : 0;
   const auto began = Clock::now();
@@ -182,8 +172,8 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
   }
   result.calibration_seconds = analysis.calibration_seconds;
   if (!context.writes()) return result;
-  job::write_analysis(result, table, outputs);
-  if (!page.empty()) {
+  job::write_analysis(result, files.table, outputs);
+  if (const std::string& page = options.quantize.report_save_path; !page.empty()) {
     job::lower(analysis.job);
     report::ReportData data = report::page_of(analysis.job, analysis.job.quantized, model_path);
     report::add_sensitivity(result, data);

@@ -5,16 +5,16 @@
 #include <cmath>
 #include <filesystem>
 
-#include "analyze/risk.h"
+#include "analyze/goal.h"
 #include "analyze/sensitivity.h"
 #include "analyze/target.h"
 #include "base/file.h"
 #include "base/format.h"
-#include "base/ini.h"
+#include "base/made_folder.h"
 #include "evaluate/random_inputs.h"
 #include "job/analysis.h"
 #include "job/job_files.h"
-#include "options/settings.h"
+#include "options/config_text.h"
 #include "quench/formats.h"
 
 namespace quench {
@@ -22,8 +22,8 @@ namespace {
 
 using analyze::Choice;
 using analyze::Effort;
+using analyze::Goal;
 using analyze::Verdict;
-using evaluation::SampleScore;
 using job::Analysis;
 
 /// Samples that the ranking looks at: noise at the outputs needs few.
@@ -57,100 +57,6 @@ std::vector<analyze::RankedLayer> ranking(Analysis& analysis, const AnalyzeOptio
   return layers;
 }
 
-/// Evaluates models against a number that must be met.
-class Goal {
- public:
-  Goal(Analysis& analysis, double at_least, const Context& context)
-      : analysis_(analysis), at_least_(at_least), context_(context) {
-    if (!analysis.eval) in_float_ = analysis.evaluator->own_samples(*analysis.metric);
-  }
-
-  bool higher_is_better() const {
-    return analysis_.eval || analysis_.metric->info().higher_is_better;
-  }
-  bool is_share() const {
-    return analysis_.metric && analysis_.metric->info().gather == Gather::Share;
-  }
-  bool enough(double value) const {
-    return higher_is_better() ? value >= at_least_ : value <= at_least_;
-  }
-  double float_value() const {
-    return analysis_.eval ? analysis_.eval(analysis_.job.model)
-                          : analysis_.metric->value(in_float_);
-  }
-
-  Verdict evaluate(const Choice& choice, Effort effort) {
-    const Verdict verdict = evaluate(analysis_.simulator->quantized(choice), effort);
-    note(choice, verdict);
-    context_.info(
-        format("analyze: {} layers in float, {} with more bits: {} on {:.2f} of the samples",
-               choice.in_float.size(), choice.weight_bits.size(), verdict.value, verdict.passes));
-    return verdict;
-  }
-
-  /// Keeps what a choice came to, for the report.
-  void note(const Choice& choice, const Verdict& verdict) {
-    trials_.push_back({.in_float = choice.in_float.size(),
-                       .more_bits = choice.weight_bits.size(),
-                       .value = verdict.value});
-  }
-  const std::vector<TargetTrial>& trials() const noexcept { return trials_; }
-
-  Verdict evaluate(const Model& model, Effort effort) {
-    context_.check_cancelled();
-    context_.report("searching", ++asked_, 0);
-    if (analysis_.eval) {
-      const double value = analysis_.eval(model);
-      return {.meets = enough(value), .value = value};
-    }
-    const evaluation::SampleMetric& metric = *analysis_.metric;
-    const bool may_stop = effort == Effort::Clear && is_share();
-    if (may_stop) sort_samples();
-    const auto possible = [&](const std::vector<SampleScore>& seen) {
-      return enough(best_possible(seen));
-    };
-    const std::vector<SampleScore> scores = analysis_.evaluator->samples(
-        model, metric, may_stop ? possible : evaluation::Evaluator::GoOn());
-    const auto share = static_cast<double>(scores.size()) / static_cast<double>(in_float_.size());
-    const bool whole = scores.size() == in_float_.size();
-    const double value = whole ? metric.value(scores) : best_possible(scores);
-    return {.meets = whole && enough(value), .value = value, .passes = share, .whole = whole};
-  }
-
- private:
-  /// Puts the samples first that tell a bad model soonest.
-  void sort_samples() {
-    if (std::exchange(sorted_, true)) return;
-    evaluation::Evaluator& evaluator = *analysis_.evaluator;
-    std::vector<double> margins;
-    for (std::int64_t i = 0; i < evaluator.data().batches(); ++i) {
-      const auto batch = evaluator.data().batch(i);
-      const Tensor& output =
-          evaluator.expected()[static_cast<std::size_t>(i)].at(analysis_.metric->outputs()[0]);
-      for (std::int64_t sample = 0; sample < batch->samples; ++sample) {
-        margins.push_back(analyze::margin(evaluation::row_of(output, sample, batch->rows)));
-      }
-    }
-    evaluator.set_order(analyze::riskiest_first(in_float_, margins));
-    in_float_ = evaluator.own_samples(*analysis_.metric);
-  }
-
-  /// What a share comes to if every sample that was not seen yet is a hit.
-  double best_possible(const std::vector<SampleScore>& seen) const {
-    double sum = 100.0 * static_cast<double>(in_float_.size() - seen.size());
-    for (const SampleScore& each : seen) sum += each.metric;
-    return sum / static_cast<double>(in_float_.size());
-  }
-
-  Analysis& analysis_;
-  double at_least_;
-  const Context& context_;
-  std::vector<SampleScore> in_float_;
-  std::int64_t asked_ = 0;
-  bool sorted_ = false;
-  std::vector<TargetTrial> trials_;
-};
-
 /// The job that makes the model of a choice.
 QuantizeOptions options_of(const AnalyzeOptions& options, const Choice& choice) {
   QuantizeOptions job = options.quantize;
@@ -161,37 +67,9 @@ QuantizeOptions options_of(const AnalyzeOptions& options, const Choice& choice) 
   return job;
 }
 
-/// Whether a list in an INI file can hold the name.
-bool can_be_listed(const std::string& name) {
-  return name.find_first_of(",=\"\r\n") == std::string::npos && !name.empty() &&
-         name.front() > ' ' && name.back() > ' ';
-}
-
+constexpr const char* kResults = "target_quant_model";
 constexpr const char* kSettings = "target_settings.json";
 constexpr const char* kConfig = "target.cfg";
-
-/// The job as converter_lite's configuration. What its keys cannot say is in the settings, which
-/// stand in the same file: it may be copied anywhere.
-std::string config_text(const QuantizeOptions& job) {
-  const bool weight = job.type == QuantType::Weight;
-  const char* type = weight                           ? "WEIGHT_QUANT"
-                     : job.type == QuantType::Dynamic ? "DYNAMIC_QUANT"
-                                                      : "FULL_QUANT";
-  std::string text = format(
-      "[quench_param]\nsettings={}\n[common_quant_param]\nquant_type={}\n"
-      "bit_num={}\n",
-      ini_escaped(settings_json(job)), type, weight ? job.weight.bits : 8);
-  // Unsaid it would be converter_lite's own, which depends on the type.
-  text += format("min_quant_weight_size={}\nmin_quant_weight_channel={}\n",
-                 job.min_quant_weight_size, job.min_quant_weight_channel);
-  const std::vector<std::string>& names = job.config.skip_quant_node;
-  if (!std::ranges::all_of(names, can_be_listed)) {
-    text += "# skip_quant_node is in the settings: commas part names here\n";
-  } else if (!names.empty()) {
-    text += format("skip_quant_node={}\n", fmt::join(names, ","));
-  }
-  return text;
-}
 
 /// Makes the model of a choice as `quantize` does, so that the configuration gives it again, and
 /// evaluates it. Should it come out worse than what was searched with, more layers are left in
@@ -243,12 +121,7 @@ std::string check_files(const std::string& model_path, const AnalyzeOptions& opt
   const std::filesystem::path folder(options.save_dir);
   std::string path = how.out_path;
   if (path.empty()) {
-    make_folder((folder / "target_quant_model").string());
-    const std::string name = file_for_target(options.quantize.config.target);
-    path = (folder / "target_quant_model" / name).string();
-  }
-  for (const std::string& each : {options.save_dir, options.quantize.debug_info_save_path}) {
-    if (!each.empty()) make_folder(each);
+    path = (folder / kResults / file_for_target(options.quantize.config.target)).string();
   }
   reads_analysis(outputs, model_path, options);
   writes_model(outputs, path, "the quantised model");
@@ -295,6 +168,11 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
 TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions& options,
                             const TargetOptions& how, const Context& context, Outputs& outputs) {
   if (!context.writes()) outputs.keep_nothing();
+  const bool stay = !context.writes();
+  const MadeFolder made(options.save_dir, stay);
+  const MadeFolder tables(options.quantize.debug_info_save_path, stay);
+  const std::filesystem::path results = std::filesystem::path(options.save_dir) / kResults;
+  const MadeFolder beside(how.out_path.empty() ? results.string() : "", stay);
   const std::string path = check_files(model_path, options, how, outputs);
   if (how.raise_bits > 0 && options.quantize.type == QuantType::Dynamic) {
     fail(ErrorKind::Usage, "--raise-bits is for --type full and weight: dynamic takes 8 bits");
@@ -303,7 +181,7 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
   const auto started =
       job::start_analysis(model_path, options, job::AnalysisNeeds::Evaluation, context, path);
   Analysis& analysis = *started;
-  Goal goal(analysis, how.at_least, context);
+  Goal goal(analysis, *analysis.simulator, how.at_least, context);
   TargetResult result{.at_least = how.at_least};
   result.metric = analysis.metric ? analysis.metric->name() : "function";
   result.layers = analysis.simulator->layers().size();
@@ -333,7 +211,7 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
         job::write(finisher.job(), path, outputs);
         const QuantizeOptions made = options_of(options, choice);
         write_text((folder / kSettings).string(), settings_json(made), outputs);
-        write_text((folder / kConfig).string(), config_text(made), outputs);
+        write_text((folder / kConfig).string(), options::config_text(made), outputs);
       }
     }
   }

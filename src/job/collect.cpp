@@ -10,6 +10,7 @@
 #include "analyze/simulator.h"
 #include "base/format.h"
 #include "calibrate/tally.h"
+#include "evaluate/random_inputs.h"
 #include "evaluate/raw_pixels.h"
 #include "job/job.h"
 
@@ -84,6 +85,18 @@ void collect_from_samples(Job& job) {
   calibrate::append(job.statistics, others);
 }
 
+/// Inputs without a single number have no range; nor has anything behind them.
+void expect_numbers(const Job& job) {
+  for (const Value& input : required_inputs(job.model.graph)) {
+    const auto seen = job.statistics.find(input.name);
+    if (seen == job.statistics.end() || seen->second.count > 0) continue;
+    if (seen->second.nans + seen->second.infinities == 0) continue;
+    fail(ErrorKind::BadData,
+         "every value that '{}' was fed is NaN or infinite; check how the samples are made",
+         input.name);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> values_to_observe(const Job& job) {
@@ -140,6 +153,7 @@ void collect(Job& job) {
   for (const auto& [name, statistic] : job.statistics) {
     job.report.calibration_samples = std::max(job.report.calibration_samples, statistic.samples);
   }
+  expect_numbers(job);
 }
 
 }  // namespace quench::job

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <limits>
 
+#include "base/made_folder.h"
 #include "base/memory.h"
 #include "calibrate/collect.h"
 #include "formats/fingerprint.h"
@@ -82,6 +83,7 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
   if (!context.writes()) outputs.keep_nothing();
   reads_job(outputs, model_path, given);
   writes_model(outputs, out_path, "the quantised model");
+  const MadeFolder tables(given.debug_info_save_path, !context.writes());
   if (!given.report_save_path.empty()) writes_report(outputs, given.report_save_path);
   job::Job job(model_path, given, context);
   if (!out_path.ends_with(packed_format().extension)) {

@@ -61,7 +61,7 @@ void write(Job& job, const std::string& out_path, Outputs& outputs) {
   if (!job.is_full() && options.weight.bits == 0 && !packed) {
     warn_of_wasted_bits(out_path, job.report);
   }
-  DebugInfoOptions debug = start_debug_info(options);
+  DebugInfoOptions debug = debug_info_of(options);
   if (debug.rounds == 0 && job.samples.any()) debug.rounds = debugged_rounds(job);
   if (!debug.folder.empty()) {
     write_debug_tables(job.model, job.quantized, debug, job.context, outputs, bits_of(job));

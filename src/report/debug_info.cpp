@@ -255,13 +255,13 @@ bool in_place(QuantType type) { return type == QuantType::Weight || type == Quan
 
 }  // namespace
 
-DebugInfoOptions start_debug_info(const QuantizeOptions& options) {
-  if (!options.debug_info_save_path.empty()) make_folder(options.debug_info_save_path);
+DebugInfoOptions debug_info_of(const QuantizeOptions& options) {
   // Weights are the same in every round.
+  const std::int64_t few = in_place(options.type) ? 1 : 0;
   return {.data = options.data,
           .input_shapes = options.input_shapes,
           .folder = options.debug_info_save_path,
-          .rounds = in_place(options.type) ? 1 : 0,
+          .rounds = options.debug_samples > 0 ? options.debug_samples : few,
           .type = options.type};
 }
 

@@ -31,8 +31,7 @@ std::string params_table(const Graph& real, const Graph& quantized,
 /// A line of a table; converter_lite ends every one with a comma.
 std::string debug_line(std::vector<std::string> fields);
 
-/// What the tables of a job look at; the folder is made, so that one that cannot be is told of
-/// before the work.
-DebugInfoOptions start_debug_info(const QuantizeOptions& options);
+/// What the tables of a job look at.
+DebugInfoOptions debug_info_of(const QuantizeOptions& options);
 
 }  // namespace quench

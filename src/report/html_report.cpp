@@ -72,7 +72,8 @@ Json to_json(const ReportLayer& layer, std::size_t index) {
 Json to_json(const SensitivityResult& result) {
   Json layers = Json::array();
   for (const LayerSensitivity& layer : result.layers) {
-    layers.push_back({{"layer", layer.layer}, {"metric", number(layer.metric)}});
+    layers.push_back(
+        {{"layer", layer.layer}, {"metric", number(layer.metric)}, {"sqnr", number(layer.sqnr)}});
   }
   return {{"metric", result.metric},
           {"float", number(result.float_metric)},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <set>
 
@@ -265,7 +266,7 @@ ReportData page_of(const tune::State& state, const Model& quantized,
   const Gatherer gatherer(state, quantized);
   gatherer.add_layers(data);
   gatherer.add_nodes(data);
-  data.title = format("Quench: {}", model_path);
+  data.title = format("Quench: {}", std::filesystem::path(model_path).filename().string());
   data.version = "quench " QUENCH_VERSION;
   data.command = state.options.command;
   data.warnings = state.report.warnings;
@@ -291,6 +292,14 @@ void add_speed(const tune::State& state, const Model& written, ReportData& data)
 
 void add_sensitivity(const SensitivityResult& result, ReportData& data) {
   data.sensitivity = result;
+  if (result.metric == "sqnr") {
+    data.cards.emplace_back("SQNR, all layers quantised",
+                            format("{:.2f} dB", result.quantized_metric));
+  } else {
+    data.cards.emplace_back(
+        format("{}, float and all layers quantised", result.metric),
+        format("{:.2f} and {:.2f}", result.float_metric, result.quantized_metric));
+  }
   data.summary.emplace_back(result.metric + " in float", format("{:.4f}", result.float_metric));
   data.summary.emplace_back(result.metric + ", all layers quantised",
                             format("{:.4f}", result.quantized_metric));

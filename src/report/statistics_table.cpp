@@ -11,6 +11,8 @@
 namespace quench::report {
 namespace {
 
+using analyze::TensorRow;
+
 void add_numbers(const Statistic& statistic, std::vector<std::string>& fields) {
   if (statistic.count == 0) {
     fields.insert(fields.end(), 4, "");

@@ -214,6 +214,17 @@ class SensitivityTest(harness.CliTest):
                              expect=2).stderr
         self.assertIn("did you mean 'cosine'?", error)
 
+    def test_what_is_refused_leaves_no_folder(self):
+        data = ("--data", "images.npy")
+        for kind, words, code in (
+                ("sensitivity", ("nowhere.onnx", *data), 3),
+                ("sensitivity", ("model.onnx", *data, "--metric", "unheard"), 2),
+                ("sensitivity", ("model.onnx", "--data", "nowhere.npy"), 3),
+                ("statistics", ("model.onnx", "--data", "nowhere.npy"), 3),
+                ("target", ("model.onnx", "--data", "nowhere.npy", "--at-least", "3"), 3)):
+            self.run_quench("analyze", kind, *words, "-o", "deep/refused", expect=code)
+            self.assertFalse((self.dir / "deep").exists(), (kind, words))
+
     def test_folder_that_cannot_be_made(self):
         error = self.analyze("--data", "images.npy", "-o", "model.onnx/deep", expect=3).stderr
         self.assertIn("model.onnx/deep", error)

@@ -182,6 +182,16 @@ class DebugInfoTest(harness.CliTest):
                             self.config(f"flat_{kind}", kind))
             self.assertEqual(self.tables(f"flat_{kind}"), converted)
 
+    def test_as_many_samples_as_are_asked_for(self):
+        rounds = [f"round_{i}.csv" for i in range(5)]
+        tables = self.quantize("five", "--data", "images.npy", "--debug-samples", "5")
+        self.assertEqual([name for name in tables if name.startswith("round")], rounds)
+        tables = self.quantize("all", "--data", "images.npy", "--debug-samples", "1000")
+        self.assertEqual(len([name for name in tables if name.startswith("round")]), harness.IMAGES)
+        error = self.run_quench("quantize", "model.onnx", "-o", "made.onnx", "--data", "images.npy",
+                                "--debug-samples", "5", expect=2).stderr
+        self.assertIn("--debug-info", error)
+
     def test_folder_that_cannot_be_made(self):
         (self.dir / "kept.onnx").write_bytes(b"before")
         error = self.run_quench("quantize", "model.onnx", "-o", "kept.onnx", "--debug-info",

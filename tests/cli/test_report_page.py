@@ -101,6 +101,40 @@ class PageTest(harness.CliTest):
         self.assertEqual(losses, sorted(losses, reverse=True))
         self.assertGreater(losses[0], 0)
 
+    def edited(self, page, change):
+        """A report with other data."""
+        text = page.read_text(encoding="utf-8")
+        match = DATA.search(text)
+        data = json.dumps(change(json.loads(match[2])))
+        path = self.dir / "edited.html"
+        path.write_text(text[:match.start(2)] + data + text[match.end(2):], encoding="utf-8")
+        return path
+
+    def test_a_metric_that_loses_nothing_still_ranks(self):
+        def lossless(data):
+            sensitivity = data["sensitivity"]
+            sensitivity.update(metric="top1", float=90, higher_is_better=True)
+            for place, layer in enumerate(sensitivity["layers"]):
+                layer.update(metric=90, sqnr=20 + 10 * (place % 2))
+            return data
+        self.open(self.edited(self.report("l.html", "--metric", "sqnr"), lossless))
+        bars = self.page.run("return charts.ranking.data.datasets[0].data")
+        self.assertAlmostEqual(bars[0], 1)  # 20 dB: a hundredth of the signal
+        self.assertEqual(bars, sorted(bars, reverse=True))
+        self.assertIn("no layer costs any top1", self.text("#ranking-text"))
+
+    def test_sections_and_rows_that_are_empty_are_not_shown(self):
+        self.open(self.report("n.html"))
+        shown = self.page.run("return [...document.querySelectorAll('nav a')].map((a) => "
+                              "document.querySelector(a.getAttribute('href')).offsetHeight)")
+        self.assertGreater(len(shown), 4)
+        self.assertGreater(min(shown), 0)
+        self.assertNotIn("Training", self.text("nav"))
+        empty = self.page.run("return [...document.querySelectorAll('#settings td, #summary td')]"
+                              ".filter((cell) => cell.textContent === '').length")
+        self.assertEqual(empty, 0)
+        self.assertGreater(self.page.run("return document.querySelectorAll('.card').length"), 0)
+
     def test_header(self):
         self.open(self.report("h.html", "--weight-bits", "4"))
         self.assertRegex(self.text("#command"), r"^quench \d.* \$ quench analyze sensitivity "
@@ -124,12 +158,7 @@ class PageTest(harness.CliTest):
                 self.assertTrue(abs(x - other_x) >= 150 or abs(y - other_y) >= 24)
 
     def test_a_thousand_layers(self):
-        page = self.report("m.html").read_text(encoding="utf-8")
-        match = DATA.search(page)
-        data = json.dumps(many_layers(json.loads(match[2]), 1000))
-        path = self.dir / "many.html"
-        path.write_text(page[:match.start(2)] + data + page[match.end(2):], encoding="utf-8")
-        self.open(path)
+        self.open(self.edited(self.report("m.html"), lambda data: many_layers(data, 1000)))
         self.assertEqual(self.page.run("return document.querySelectorAll('#graph g.node').length"), 1000)
         # Moving and zooming touch one element, however many there are: that is what keeps it fluid.
         self.page.run("window.touched = new Set(); new MutationObserver((all) => all.forEach((each) => "

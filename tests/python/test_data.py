@@ -78,6 +78,21 @@ class Wrong(PythonTest):
         self.refused("bad_data", ["no samples"], [])
         self.refused("bad_data", ["strings"], [{1: x}])
         self.refused("io", ["nowhere"], "nowhere.npy")
+        self.refused("bad_data", [f"'{NAME}'", "NaN"], np.full_like(images(24), np.nan))
+        self.refused("unsupported", ["complex128"], x.astype(complex))
+
+    def test_keywords(self):
+        x = images(8)
+        self.refused("usage", ["did you mean 'activation_observer'?"], x, activation_obsever="KL")
+        self.refused("usage", ["did you mean 'batch'?"], x, batch_size=3)
+        self.refused("usage", ["batch takes a whole number", "'many'"], x, batch="many")
+
+    def test_observers(self):
+        x = images(24)
+        for wrong in (float("nan"), -1, (3, 1), (0, float("inf"))):
+            self.refused("bad_data", ["two finite numbers"], x, activation_observer=lambda s, p: wrong)
+        with self.assertRaises(ZeroDivisionError):
+            quench.quantize(MODEL, data=x, activation_observer=lambda s, p: 1 / 0)
 
     def test_labels(self):
         x = images(8)

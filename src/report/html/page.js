@@ -13,10 +13,16 @@ const shown = (value, digits = 4) => (!known(value) ? "-" : typeof value === "nu
 // dB that stand for "no noise at all" are not a number to read.
 const decibels = (value) => (!known(value) ? "-" : value >= 200 ? "exact" : value.toFixed(2));
 const COLUMNS = [
-  ["#", "index", (v) => shown(v, 0)], ["layer", "name"], ["operator", "op"], ["runs as", "kind"], ["bits", "bits", (v) => shown(v, 0)],
-  ["scheme", "scheme"], ["scale", "scale"], ["zero point", "zero_point"], ["clipped, %", "clipped", (v) => shown(v, 3)],
-  ["own SQNR, dB", "own_sqnr", decibels], ["accumulated SQNR, dB", "sqnr", decibels], ["loss", "loss", (v) => (known(v) ? v.toPrecision(3) : "-")],
-  ["cosine", "cosine"], ["MSE", "mse", (v) => (known(v) ? v.toExponential(3) : "-")], ["why in float", "reason"]];
+  ["#", "index", (v) => shown(v, 0), "Place in the network"], ["layer", "name"], ["operator", "op"], ["runs as", "kind"], ["bits", "bits", (v) => shown(v, 0), "Of the weight"],
+  ["own SQNR, dB", "own_sqnr", decibels, "Its own error: what it reads is as in the float model"],
+  ["accumulated SQNR, dB", "sqnr", decibels, "The error of its output when all layers before it are quantised too"],
+  ["loss", "loss", (v) => (known(v) ? v.toPrecision(3) : "-"), "What the outputs lose when it alone is quantised"],
+  ["clipped, %", "clipped", (v) => shown(v, 3), "Weights beyond the range of the integers"],
+  ["cosine", "cosine", shown, "Between its output in the float and the quantised model"], ["why in float", "reason"],
+  ["scheme", "scheme"], ["scale", "scale"], ["zero point", "zero_point"], ["MSE", "mse", (v) => (known(v) ? v.toExponential(3) : "-")]];
+// Green is good.
+const hue = (share) => `hsl(${Math.round(Math.max(0, Math.min(1, share)) * 120)}, 65%, 62%)`;
+const SHADES = { sqnr: (value) => (value - 10) / 30, own_sqnr: (value) => (value - 20) / 30 };
 let order = { key: "index", up: true };
 let chosen = -1;
 
@@ -24,20 +30,23 @@ const pairs = (id, rows) => {
   const table = by_id(id);
   table.replaceChildren();
   for (const [key, value] of rows) {
+    if (value === "") continue;
     const row = element("tr", undefined, table);
     element("th", key, row);
-    element("td", value, row);
+    element("td", /^\d{5,}$/.test(value) ? Number(value).toLocaleString("en") : value, row);
   }
 };
 
 // What a layer costs: the share of noise for SQNR, else what the metric loses.
+const noise = (sqnr) => 100 * 10 ** (-sqnr / 10);
 const loss_of = (row) => {
   const { metric, float, higher_is_better: up } = data.sensitivity;
   if (!known(row.metric)) return null;
-  if (metric === "sqnr") return 100 * 10 ** (-row.metric / 10);
+  if (metric === "sqnr") return noise(row.metric);
   return known(float) ? (up ? float - row.metric : row.metric - float) : null;
 };
-const LOSS = data.sensitivity && data.sensitivity.metric === "sqnr" ? "noise at the outputs, % of the signal" : "loss of the metric";
+const NOISE = "noise at the outputs, % of the signal";
+const LOSS = !data.sensitivity || data.sensitivity.metric === "sqnr" ? NOISE : `loss of ${data.sensitivity.metric}`;
 if (data.sensitivity) {
   const losses = new Map(data.sensitivity.layers.map((row) => [row.layer, loss_of(row)]));
   for (const layer of data.layers) layer.loss = losses.has(layer.name) ? losses.get(layer.name) : null;
@@ -54,8 +63,9 @@ const fill = () => {
   const table = by_id("layers");
   table.replaceChildren();
   const head = element("tr", undefined, element("thead", undefined, table));
-  for (const [title, key] of columns) {
+  for (const [title, key, , why] of columns) {
     const cell = element("th", title + (order.key === key ? (order.up ? " \u25b2" : " \u25bc") : ""), head);
+    cell.title = why || "";
     cell.onclick = () => { order = { key, up: order.key === key ? !order.up : true }; fill(); };
   }
   const body = element("tbody", undefined, table);
@@ -72,6 +82,7 @@ const fill = () => {
       const value = layer[key];
       const cell = element("td", (print || shown)(value), row);
       if (typeof value === "number") cell.className = "number";
+      if (SHADES[key] && known(value)) cell.style.boxShadow = `inset 4px 0 ${hue(SHADES[key](value))}`;
     }
     if (layer.index === chosen) row.className = "chosen";
     row.onclick = () => choose(layer.index);
@@ -116,10 +127,10 @@ const histogram = (id, title, hist) => {
   draw(id, { type: "bar", data: { labels, datasets: sets },
     options: { ...OPTIONS, quenchRange: hist.range && hist.range.map((end) => (end - hist.min) / span),
       plugins: { title: { display: true, text: `${title}: ${hist.name}` }, legend: { display: sets.length > 1 } },
-      scales: { y: { title: { display: true, text: "share" } } } },
+      scales: { x: { ticks: { maxTicksLimit: 9, maxRotation: 0 } }, y: { title: { display: true, text: "share" } } } },
     plugins: [rangeLines] });
-  const facts = [["seen", `${hist.min.toPrecision(5)} to ${hist.max.toPrecision(5)}`]];
-  if (hist.range) facts.push(["range", `${hist.range[0].toPrecision(5)} to ${hist.range[1].toPrecision(5)}`]);
+  const facts = [["values seen", `${hist.min.toPrecision(5)} to ${hist.max.toPrecision(5)}`]];
+  if (hist.range) facts.push(["range of the integers (red lines)", `${hist.range[0].toPrecision(5)} to ${hist.range[1].toPrecision(5)}`]);
   if (hist.params) {
     const { bits, scheme, scale, zero_point: zero, clipped } = hist.params;
     facts.push(["bits", String(bits)], ["scheme", scheme], ["scale", scale], ["zero point", zero], ["clipped", `${shown(clipped, 4)} %`]);
@@ -143,6 +154,8 @@ const choose = (index, centre = true) => {
 };
 
 const along = () => {
+  const own = data.layers.some((layer) => known(layer.own_sqnr)) ? " by its own error alone, and" : "";
+  by_id("along-text").textContent = `How near each layer's output is to the float model's:${own} with all layers before it quantised too. More is better; a click chooses the layer.`;
   const line = (label, key, color) => ({ label, data: data.layers.map((layer) => (known(layer[key]) && layer[key] < 200 ? layer[key] : null)), borderColor: color, backgroundColor: color, pointRadius: 3, spanGaps: true });
   draw("along", { type: "line",
     data: { labels: data.layers.map((layer) => layer.name), datasets: [line("accumulated SQNR, dB", "sqnr", BLUE), line("own SQNR, dB", "own_sqnr", ORANGE)].filter((set) => set.data.some(known)) },
@@ -153,10 +166,17 @@ const ranking = () => {
   if (!data.sensitivity) { by_id("ranking-section").hidden = true; return; }
   const rows = data.sensitivity.layers.slice(0, 60);
   const reverse = data.sensitivity.reverse;
-  by_id("ranking-text").textContent = reverse ? "The metric with all layers quantised but one; best left in float on top." : `Each layer quantised alone: ${LOSS}; the worst on top${rows.length < data.sensitivity.layers.length ? `, ${rows.length} of ${data.sensitivity.layers.length}` : ""}.`;
+  // Where the metric loses nothing, what the layers do to the outputs still tells them apart.
+  const lossless = !reverse && rows.every((row) => !(loss_of(row) > 0)) && rows.some((row) => known(row.sqnr));
+  const of = reverse ? (row) => row.metric : lossless ? (row) => noise(row.sqnr) : loss_of;
+  if (lossless) rows.sort((a, b) => of(b) - of(a));
+  const label = reverse ? data.sensitivity.metric : lossless ? NOISE : LOSS;
+  const some = rows.length < data.sensitivity.layers.length ? `, ${rows.length} of ${data.sensitivity.layers.length}` : "";
+  by_id("ranking-text").textContent = reverse ? `${label} with all layers quantised but one; best left in float on top${some}.`
+    : `Each layer quantised alone${lossless ? `: no layer costs any ${data.sensitivity.metric}. Shown is the ${label}` : `: ${label}`}; the worst on top${some}.`;
   by_id("ranking").parentElement.style.height = `${Math.max(160, rows.length * 18 + 60)}px`;
   draw("ranking", { type: "bar",
-    data: { labels: rows.map((row) => row.layer), datasets: [{ label: reverse ? data.sensitivity.metric : LOSS, data: rows.map((row) => (reverse ? row.metric : loss_of(row))), backgroundColor: ORANGE }] },
+    data: { labels: rows.map((row) => row.layer), datasets: [{ label, data: rows.map(of), backgroundColor: ORANGE }] },
     options: { ...OPTIONS, indexAxis: "y", onClick: (_, hits) => { if (hits.length) choose(layers_by_name.get(rows[hits[0].index].layer)); }, scales: { y: { ticks: { autoSkip: false } } } } });
 };
 
@@ -187,11 +207,9 @@ const training = () => {
         right: { position: "right", display: scores.length > 0, grid: { drawOnChartArea: false } } } } });
 };
 
-// Green is good; the ends are those of the numbers that are there, so that differences show.
-const hue = (share) => `hsl(${Math.round(Math.max(0, Math.min(1, share)) * 120)}, 65%, 62%)`;
 const COLORS = {
-  "accumulated SQNR": { of: (node) => node.sqnr, key: "green: 40 dB and more, red: 10 dB and less", share: (value) => (value - 10) / 30 },
-  "own SQNR": { of: (node) => layer_of(node)?.own_sqnr, key: "green: 50 dB and more, red: 20 dB and less", share: (value) => (value - 20) / 30 },
+  "accumulated SQNR": { of: (node) => node.sqnr, key: "green: 40 dB and more, red: 10 dB and less", share: SHADES.sqnr },
+  "own SQNR": { of: (node) => layer_of(node)?.own_sqnr, key: "green: 50 dB and more, red: 20 dB and less", share: SHADES.own_sqnr },
   "loss alone": { of: (node) => layer_of(node)?.loss, key: "red: the layer that costs most", share: (value) => 1 - value / Math.max(1e-30, ...data.layers.map((layer) => layer.loss || 0)) },
   "bits of the weight": { of: (node) => layer_of(node)?.bits, key: "green: 8 bits and more, red: 2 bits", share: (value) => (value - 2) / 6 },
 };
@@ -257,6 +275,7 @@ const start = () => {
   pairs("settings", data.settings);
   for (const warning of data.warnings || []) element("li", warning, by_id("warnings"));
   by_id("warnings-section").hidden = !(data.warnings || []).length;
+  by_id("along-section").hidden = !data.layers.some((layer) => known(layer.sqnr) || known(layer.own_sqnr));
   by_id("search").oninput = fill;
   by_id("theme").onclick = () => set_theme(!document.documentElement.classList.contains("dark"));
   document.addEventListener("keydown", (event) => {
@@ -269,6 +288,11 @@ const start = () => {
   fill();
   if (data.layers.length) chosen = 0;
   draw_charts();
+  for (const section of document.querySelectorAll("main section:not([hidden])")) {
+    const link = element("a", section.querySelector("h2").textContent);
+    link.href = `#${section.id}`;
+    by_id("theme").before(link);
+  }
 };
 start();
 requestAnimationFrame(() => { show_graph(); if (chosen >= 0) choose(chosen, false); document.body.dataset.ready = String(Math.round(performance.now())); });

@@ -37,6 +37,7 @@ TEST(Nearest, SuggestsWhatIsCloseAndNothingElse) {
   const std::vector<std::string> names = {"top1", "top5", "cosine"};
   EXPECT_EQ(nearest("top_1", names), "top1");
   EXPECT_EQ(nearest("cosin", names), "cosine");
+  EXPECT_EQ(nearest("cosine_distance", names), "cosine");
   EXPECT_EQ(nearest("sensitivity", names), "");
 }
 

@@ -14,6 +14,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/made_folder.h"
 #include "quench/error.h"
 #include "quench/files.h"
 
@@ -103,6 +104,30 @@ TEST_F(FileTest, UnwritableFolderIsNamed) {
     EXPECT_EQ(error.kind(), ErrorKind::Io);
     EXPECT_NE(std::string(error.what()).find("no/such/folder/model"), std::string::npos);
   }
+}
+
+TEST_F(FileTest, FoldersThatWereMadeForNothingGoAgain) {
+  fs::create_directories(path("old"));
+  {
+    const MadeFolder old(path("old"));
+    const MadeFolder fresh(path("new/"));
+    const MadeFolder inner(path("new/inner"));
+    const MadeFolder kept(path("kept/inner"));
+    const MadeFolder shared(path("shared"), /*stays=*/true);
+    const MadeFolder none("");
+    put(path("kept/inner/snapshot"), "written at once");
+    EXPECT_TRUE(fs::exists(path("new/inner")));
+  }
+  EXPECT_FALSE(fs::exists(path("new")));
+  EXPECT_TRUE(fs::exists(path("old")));
+  EXPECT_TRUE(fs::exists(path("kept/inner/snapshot")));
+  EXPECT_TRUE(fs::exists(path("shared")));
+}
+
+TEST_F(FileTest, FolderThatCannotBeMadeLeavesNothing) {
+  put(path("file"), "");
+  EXPECT_THROW(MadeFolder(path("file/deep")), Error);
+  EXPECT_EQ(get(path("file")), "");
 }
 
 TEST_F(FileTest, MappedBytesSurviveTheRemovalOfTheFile) {

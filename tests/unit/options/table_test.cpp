@@ -49,9 +49,9 @@ TEST(OptionTable, HasARowForEveryMember) {
   EXPECT_EQ(known("data.") + 4, members<DataOptions>());
   EXPECT_EQ(known("config.global."), members<QuantRule>());
   EXPECT_EQ(known("config.") + 1, members<QuantConfig>());  // custom observers are code
-  // Not stored: where tables and the page go, the command, whether settings are stored, two lists
-  // of notes.
-  EXPECT_EQ(known("") + 6, members<QuantizeOptions>());
+  // Not stored: where tables and the page go, how many tables, the command, whether settings are
+  // stored, two lists of notes.
+  EXPECT_EQ(known("") + 7, members<QuantizeOptions>());
 }
 
 TEST(OptionTable, NamesAreOneEachAndSaidInOneWay) {
