@@ -128,6 +128,18 @@ void add_dequant_flag(CLI::App& app, Dequantize& value) {
       ->type_name("WHEN");
 }
 
+void add_rounding_flag(CLI::App& app, Rounding& value) {
+  for_experts(app.add_option_function<std::string>(
+                  "--rounding",
+                  [&value](const std::string& word) {
+                    value = word == "twice" ? Rounding::Twice : Rounding::Once;
+                  },
+                  "How convolutions on integers round: once, or twice, as LiteRT's reference "
+                  "kernels do, which is slow"))
+      ->check(CLI::IsMember({"once", "twice"}))
+      ->type_name("HOW");
+}
+
 CLI::App* add_verb(CLI::App& root, const char* name, const char* summary, const char* example) {
   CLI::App* app = root.add_subcommand(name, summary);
   const bool less = !shows_all_flags();

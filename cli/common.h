@@ -42,6 +42,7 @@ CLI::Option* add_model(CLI::App& app, std::string& path);
 
 /// Adds --dequant; `value` must outlive the parsing.
 void add_dequant_flag(CLI::App& app, Dequantize& value);
+void add_rounding_flag(CLI::App& app, Rounding& value);
 
 /// Shows in the help what holds where the flag is left out: `value` is the default itself, so that
 /// the two cannot differ.

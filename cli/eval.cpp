@@ -27,6 +27,7 @@ struct EvalFlags {
   std::string output;
   std::int64_t batch = 8;
   Dequantize dequantize = Dequantize::AtLoad;
+  Rounding rounding = Rounding::Once;
   std::vector<std::string> at_least;
   std::vector<std::string> at_most;
   CommonFlags common;
@@ -80,6 +81,7 @@ int run(const EvalFlags& flags) {
   options.output = flags.output;
   options.batch = flags.batch;
   options.dequantize = flags.dequantize;
+  options.rounding = flags.rounding;
   ProgressBar bar;
   const EvaluateResult result = evaluate(flags.model, options, make_context(flags.common, bar));
   bar.clear();
@@ -122,6 +124,7 @@ Command setup_eval(CLI::App& root) {
       ->type_name("METRIC=X");
   add_data_flags(*app, flags->data);
   add_dequant_flag(*app, flags->dequantize);
+  add_rounding_flag(*app, flags->rounding);
   add_common_flags(*app, flags->common, Work::Shares);
   return {app, [flags] { return run(*flags); }};
 }

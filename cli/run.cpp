@@ -29,6 +29,7 @@ struct RunFlags {
   std::vector<std::string> taps;
   std::string output_dir;
   Dequantize dequantize = Dequantize::AtLoad;
+  Rounding rounding = Rounding::Once;
   CommonFlags common;
 };
 
@@ -37,7 +38,8 @@ RunOptions run_options(const RunFlags& flags) {
                      .shapes = parse_shapes("--shape", flags.shapes),
                      .taps = flags.taps,
                      .output_dir = flags.output_dir,
-                     .dequantize = flags.dequantize};
+                     .dequantize = flags.dequantize,
+                     .rounding = flags.rounding};
   for (const std::string& item : flags.inputs) {
     const bool named = item.find('=') != std::string::npos;
     const auto [name, source] = named ? parse_pair("--input", item) : std::pair("", item);
@@ -82,7 +84,8 @@ int run_on_samples(const RunFlags& flags) {
     throw Error(ErrorKind::Usage, "the data are given twice: behind the model, and by --data");
   }
   if (!flags.samples.empty()) data.path = flags.samples;
-  return run_samples(flags.model, data, flags.common);
+  return run_samples(flags.model, data,
+                     {.dequantize = flags.dequantize, .rounding = flags.rounding}, flags.common);
 }
 
 int run(const RunFlags& flags) {
@@ -126,6 +129,7 @@ Command setup_run(CLI::App& root) {
       ->type_name("DIR");
   add_data_flags(*app, flags->data);
   add_dequant_flag(*app, flags->dequantize);
+  add_rounding_flag(*app, flags->rounding);
   add_common_flags(*app, flags->common, Work::Runs);
   return {app, [flags] { return run(*flags); }};
 }

@@ -10,7 +10,6 @@
 #include "cli/errors.h"
 #include "cli/json.h"
 #include "cli/table.h"
-#include "quench/session.h"
 
 namespace quench::cli {
 namespace {
@@ -59,10 +58,11 @@ std::string value_text(const Tensor& output) {
 
 }  // namespace
 
-int run_samples(const std::string& model, const DataOptions& data, const CommonFlags& flags) {
+int run_samples(const std::string& model, const DataOptions& data, const SessionOptions& options,
+                const CommonFlags& flags) {
   ProgressBar bar;
   const Context context = make_context(flags, bar);
-  Session session(load(model), {}, context);
+  Session session(load(model), options, context);
   const auto source = open_data(data, session.inputs(), context);
   Table table;
   table.column("sample").column("label").column("output").column("value (highest first)");

@@ -62,7 +62,8 @@ class Session:
     inputs: list[str]
     outputs: list[str]
     def __init__(self, model: ModelLike, *, taps: Sequence[str] = ..., reference: bool = ...,
-                 dequantize: Literal["at-load", "on-the-fly"] = ..., threads: int = ...) -> None: ...
+                 dequantize: Literal["at-load", "on-the-fly"] = ...,
+                 rounding: Literal["once", "twice"] = ..., threads: int = ...) -> None: ...
     def run(self, inputs: Any, outputs: Sequence[str] = ...) -> dict[str, numpy.ndarray]: ...
 
 def load(path: Path, *, model_filename: str = ..., params_filename: str = ...) -> Model: ...
@@ -79,7 +80,8 @@ def calibrate(model: ModelLike, output: Path, data: Data | None = ..., *, resume
 def evaluate(model: ModelLike, data: Data | None = ...,
              metrics: Metric | Sequence[Metric] | None = ..., *, labels: Labels = ...,
              reference: ModelLike = ..., output: str = ..., batch: int = ..., data_config: Path = ...,
-             dequantize: str = ..., **options: Unpack[SampleOptions]) -> EvaluateResult: ...
+             dequantize: str = ..., rounding: str = ...,
+             **options: Unpack[SampleOptions]) -> EvaluateResult: ...
 def compare(model: ModelLike, reference: ModelLike, data: Data | None = ..., *,
             metrics: Sequence[str] = ..., output: str = ..., batch: int = ..., random: int = ...,
             shape: Mapping[str, Sequence[int]] = ..., labels: Labels = ..., data_config: Path = ...,

@@ -57,6 +57,7 @@ struct EvaluateOptions {
   std::string output;                ///< the output to score; empty: the first, or all of them
   std::int64_t batch = 8;            ///< a model with a fixed batch keeps its own
   Dequantize dequantize = Dequantize::AtLoad;
+  Rounding rounding = Rounding::Once;
 };
 
 /// Metric values of one output (or, for `compare`, of one layer).

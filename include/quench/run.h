@@ -24,6 +24,7 @@ struct RunOptions {
   /// Folder for one .npy file a value and index.json; empty: nothing is written.
   std::string output_dir;
   Dequantize dequantize = Dequantize::AtLoad;
+  Rounding rounding = Rounding::Once;
 };
 
 /// One computed value: what it looks like and where it was written.

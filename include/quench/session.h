@@ -42,6 +42,10 @@ struct TapSummary {
 /// run, so that they stay small in memory.
 enum class Dequantize { AtLoad, OnTheFly };
 
+/// How convolutions between Q/DQ nodes come from their sums to bytes: rounded once, as ONNX Runtime
+/// and LiteRT's default kernels do, or twice, in fixed point, as LiteRT's reference kernels do.
+enum class Rounding { Once, Twice };
+
 /// Which products of bytes kernels may use: those of the processor, or none, as on one without VNNI
 /// (whose own would saturate silently in between).
 enum class ByteProducts { OfProcessor, None };
@@ -62,6 +66,8 @@ struct SessionOptions {
   /// Without them layers of 8-bit models run in float between exact rounding, and the context's
   /// log is warned with their names.
   ByteProducts byte_products = ByteProducts::OfProcessor;
+  /// Twice is exact and slow, and an Error(Usage) where no convolution runs on integers.
+  Rounding rounding = Rounding::Once;
   /// Called for every sample of every tap as soon as it is computed, where it lies, from several
   /// threads at once: nothing is copied or kept. Runs then need not ask for the taps.
   std::function<void(const TapSample&)> on_sample;

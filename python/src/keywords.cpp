@@ -202,6 +202,19 @@ std::string in_python(std::string text) {
   return text;
 }
 
+Dequantize dequantize_of(const std::string& word) {
+  if (word == "at-load") return Dequantize::AtLoad;
+  if (word == "on-the-fly") return Dequantize::OnTheFly;
+  throw Error(ErrorKind::Usage,
+              fmt::format("dequantize is '{}'; expected 'at-load' or 'on-the-fly'", word));
+}
+
+Rounding rounding_of(const std::string& word) {
+  if (word == "once") return Rounding::Once;
+  if (word == "twice") return Rounding::Twice;
+  throw Error(ErrorKind::Usage, fmt::format("rounding is '{}'; expected 'once' or 'twice'", word));
+}
+
 std::string options_doc(unsigned job) {
   const QuantizeOptions defaults;
   std::string text;

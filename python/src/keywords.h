@@ -9,6 +9,7 @@
 
 #include "python/src/call.h"
 #include "quench/option_table.h"
+#include "quench/session.h"
 
 namespace quench::python {
 
@@ -55,6 +56,9 @@ class Keywords {
   std::vector<std::string_view> applied_;
 };
 
+/// The words for how a session runs.
+Dequantize dequantize_of(const std::string& word);
+Rounding rounding_of(const std::string& word);
 /// Text that speaks of flags, such as --skip-node, in terms of arguments.
 std::string in_python(std::string text);
 /// The options of a job as the lines of a docstring.

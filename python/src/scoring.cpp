@@ -56,14 +56,6 @@ void add_metrics(EvaluateOptions& options, const py::object& metrics, Call& call
   }
 }
 
-Dequantize take_dequantize(Keywords& words) {
-  const std::string word = words.take_text("dequantize", "at-load");
-  if (word == "at-load") return Dequantize::AtLoad;
-  if (word == "on-the-fly") return Dequantize::OnTheFly;
-  throw Error(ErrorKind::Usage,
-              fmt::format("dequantize is '{}'; expected 'at-load' or 'on-the-fly'", word));
-}
-
 EvaluateResult evaluate_model(const py::object& model, const py::object& data,
                               const py::object& metrics, const py::kwargs& kwargs) {
   Keywords words(kwargs);
@@ -78,7 +70,8 @@ EvaluateResult evaluate_model(const py::object& model, const py::object& data,
   }
   options.output = words.take_text("output");
   options.batch = words.take_as("batch", options.batch);
-  options.dequantize = take_dequantize(words);
+  options.dequantize = dequantize_of(words.take_text("dequantize", "at-load"));
+  options.rounding = rounding_of(words.take_text("rounding", "once"));
   add_metrics(options, metrics, *call);
   options.data = data_options(words, data, file.path(), *call);
   return call->run([&](const Context& context) { return evaluate(file.path(), options, context); });
@@ -113,7 +106,7 @@ BenchResult bench_model(const py::object& model, const py::kwargs& kwargs) {
   options.max_seconds = words.take_as("max_seconds", options.max_seconds);
   options.shapes = words.take_as("shape", options.shapes);
   options.profile = words.take_as("profile", options.profile);
-  options.dequantize = take_dequantize(words);
+  options.dequantize = dequantize_of(words.take_text("dequantize", "at-load"));
   words.expect_none();
   return call->run([&](const Context& context) { return bench(file.path(), options, context); });
 }
@@ -126,7 +119,7 @@ constexpr const char* kEvaluate =
     "        number, or a list of these. A callable gets all outputs and all labels at once, or,\n"
     "        with a reference, that model's outputs; its attribute needs_labels decides for both\n"
     "    reference: a model whose outputs are the expected ones\n"
-    "    output: the output to score; batch: samples a run\n"
+    "    output: the output to score; batch: samples a run; dequantize, rounding: as for Session\n"
     "    threads, seed, progress: as for quantize()\n\nOptions:\n{}";
 constexpr const char* kCompare =
     "Compares two models by output and, where names match, by layer.\n\n"

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "python/src/bindings.h"
+#include "python/src/keywords.h"
 #include "python/src/samples.h"
 #include "python/src/tensors.h"
 
@@ -30,20 +31,15 @@ class SharedSession {
   Session session_;
 };
 
-Dequantize dequantize_of(const std::string& word) {
-  if (word == "at-load") return Dequantize::AtLoad;
-  if (word == "on-the-fly") return Dequantize::OnTheFly;
-  throw Error(ErrorKind::Usage,
-              fmt::format("dequantize is '{}'; expected 'at-load' or 'on-the-fly'", word));
-}
-
 std::unique_ptr<SharedSession> open_session(const py::object& model,
                                             const std::vector<std::string>& taps, bool reference,
-                                            const std::string& dequantize, int threads) {
+                                            const std::string& dequantize,
+                                            const std::string& rounding, int threads) {
   SessionOptions options;
   options.taps = taps;
   options.reference = reference;
   options.dequantize = dequantize_of(dequantize);
+  options.rounding = rounding_of(rounding);
   const ModelFile file(model);
   Call call(threads, 0, py::bool_(false));
   return call.run([&](const Context& context) {
@@ -92,11 +88,13 @@ void bind_session(py::module_& module) {
   py::class_<SharedSession>(module, "Session",
                             "A model made ready to run. May be used from several threads, whose "
                             "runs come one after the other.")
-      .def(py::init(&open_session), py::arg("model"), py::kw_only(),
-           py::arg("taps") = std::vector<std::string>(), py::arg("reference") = false,
-           py::arg("dequantize") = "at-load", py::arg("threads") = 0,
-           "taps: values besides the outputs that runs may ask for. reference: plain kernels. "
-           "dequantize: when stored weights become floats, 'at-load' or 'on-the-fly'.")
+      .def(
+          py::init(&open_session), py::arg("model"), py::kw_only(),
+          py::arg("taps") = std::vector<std::string>(), py::arg("reference") = false,
+          py::arg("dequantize") = "at-load", py::arg("rounding") = "once", py::arg("threads") = 0,
+          "taps: values besides the outputs that runs may ask for. reference: plain kernels. "
+          "dequantize: when stored weights become floats, 'at-load' or 'on-the-fly'. rounding: how "
+          "convolutions on integers round, 'once', or 'twice' as LiteRT's reference kernels do.")
       .def("run", &run_session, py::arg("inputs"), py::arg("outputs") = std::vector<std::string>(),
            "Computes outputs by name from a dict of arrays, one array, or a list of them in the "
            "order of the inputs. Arrays are neither copied on the way in nor on the way out; "

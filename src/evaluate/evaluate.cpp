@@ -152,7 +152,7 @@ EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& op
   check(options);
   const Model model = load(model_path);
   agree(model, options, context);
-  Session session(model, {.dequantize = options.dequantize}, context);
+  Session session(model, {.dequantize = options.dequantize, .rounding = options.rounding}, context);
   const std::string output = choose_output(session, options.output);
   FeedReader reader(options, session.inputs(), context, true);
   if (context.ranks) context.ranks->agree("the data set", reader.identity());

@@ -217,8 +217,10 @@ std::vector<RunValue> run_model(const std::string& model_path, const RunOptions&
   Outputs outputs;
   std::map<std::string, std::string> files;
   if (!dir.empty()) files = name_files(model_path, options, wanted, outputs);
-  Session session(std::move(model), {.taps = options.taps, .dequantize = options.dequantize},
-                  context);
+  Session session(
+      std::move(model),
+      {.taps = options.taps, .dequantize = options.dequantize, .rounding = options.rounding},
+      context);
   const TensorMap results = session.run(feeds, wanted);
   std::vector<RunValue> values;
   for (const std::string& name : wanted) {

@@ -22,6 +22,10 @@ inline std::optional<std::string_view> foreign_of(std::string_view foreign,
   return foreign.substr(head.size());
 }
 
+/// Of a node that averages integers: it rounds halves away from zero. Only TFLite's files mean
+/// that, so that the engine asks for it and no writer does.
+inline constexpr std::string_view kHalvesAway{"\0tflite\0halves away from zero", 29};
+
 /// Whether ONNX kept it.
 inline bool is_onnx(std::string_view foreign) { return !foreign.starts_with('\0'); }
 

@@ -22,14 +22,22 @@ const FormatInfo* sniffed(std::span<const std::byte> file) {
   return nullptr;
 }
 
-[[noreturn]] void fail_unknown(std::span<const std::byte> file) {
+[[noreturn]] void fail_unknown(std::span<const std::byte> file, const std::string& path) {
   if (file.empty()) fail(ErrorKind::BadModel, "the file is empty; get it again");
   std::string names;
+  const FormatInfo* named = nullptr;
   for (const FormatInfo& each : all_formats()) {
     names += names.empty() ? "" : ", ";
     names += each.name;
+    if (!each.extension.empty() && path.ends_with(each.extension)) named = &each;
   }
   const std::string_view kind = guess_kind(file);
+  if (kind.empty() && named != nullptr) {
+    fail(ErrorKind::BadModel,
+         "its name ends in {}, but it does not begin as a file of the format {} does, nor of any "
+         "other that is read (known: {}); get it again",
+         named->extension, named->name, names);
+  }
   if (kind.empty()) {
     fail(ErrorKind::BadModel, "the file is no model in a known format (known: {}), or is damaged",
          names);
@@ -114,7 +122,7 @@ Model load_any(const std::string& path, bool to_show) {
   const auto file = MappedFile::open(files.model);  // its errors name the file already
   try {
     const FormatInfo* format = sniffed(file->bytes());
-    if (format == nullptr) fail_unknown(file->bytes());
+    if (format == nullptr) fail_unknown(file->bytes(), files.model);
     if (!to_show && !format->only_shown.empty())
       fail(ErrorKind::Unsupported, "{}", format->only_shown);
     return format->read(files, file);

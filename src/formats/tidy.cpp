@@ -2,6 +2,8 @@
 // What several readers and writers of other tools' files share.
 #include "formats/tidy.h"
 
+#include <filesystem>
+
 #include "base/format.h"
 
 namespace quench::formats {
@@ -24,6 +26,16 @@ std::vector<std::string> counted(const std::map<std::string, int>& names) {
     texts.push_back(count == 1 ? name : format("{} ({} times)", name, count));
   }
   return texts;
+}
+
+std::vector<std::string> files_in(const std::string& folder, std::string_view extension) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> found;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == extension) found.push_back(at->path().string());
+  }
+  return found;
 }
 
 }  // namespace quench::formats

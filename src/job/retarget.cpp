@@ -47,6 +47,21 @@ void expect_bits(const retargeting::Raised& raised, std::string_view target) {
   for (const auto& [name, params] : raised.weights) check(name, params);
 }
 
+/// Whether there is anything to take over, with data or without.
+void expect_scales(const retargeting::Raised& raised, bool data) {
+  if (!raised.values.empty() || (data && !raised.weights.empty())) return;
+  if (raised.weights.empty()) {
+    fail(ErrorKind::Unsupported,
+         "no activation of it has a scale: it is not quantised, or in a way that is not known; "
+         "`quench quantize` quantises float models");
+  }
+  fail(ErrorKind::Unsupported,
+       "{}, so there are no scales to take over; --data calibrates them, and `quench quantize` "
+       "gives the float model some",
+       raised.dynamic > 0 ? "its activations are quantised while it runs"
+                          : "no activation of it has a scale, its weights alone are quantised");
+}
+
 void keep_in_float(Retargeting& work, const Node& node, std::string reason) {
   const std::string key = plan::key_of(work.job.model.graph, node);
   if (work.reasons.emplace(key, std::move(reason)).second) {
@@ -108,6 +123,7 @@ void take_apart(Retargeting& work, RetargetReport& report) {
   work.original = read;
   try {
     work.raised = retargeting::raise(std::move(read));
+    expect_scales(work.raised, !job.options.data.path.empty());
   } catch (const Error& error) {
     throw Error(error.kind(), format("{}: {}", job.model_path, error.what()));
   }

@@ -9,12 +9,14 @@
 #include <set>
 
 #include "base/format.h"
+#include "formats/foreign.h"
 #include "lower/params.h"
 #include "passes/run.h"
 #include "plan/facts.h"
 #include "plan/qdq.h"
 #include "quant/dequantize_linear.h"
 #include "retarget/params_of.h"
+#include "retarget/split_dynamic.h"
 #include "retarget/split_qoperators.h"
 
 namespace quench::retargeting {
@@ -79,6 +81,7 @@ class Raiser {
     if (raise_mover(node) || raise_clip(node)) return;
     for (const ValueId input : node.inputs) materialize(input);
     if (node.op_type == "Transpose") follow_weight(node);
+    if (node.foreign == kHalvesAway) node.foreign.clear();  // how the new runtime rounds is its own
     written_.push_back(std::move(node));
   }
 
@@ -392,20 +395,6 @@ class Raiser {
   std::set<ValueId> made_;                  ///< integers that the raised graph makes
 };
 
-[[noreturn]] void refuse(const Graph& graph) {
-  const bool dynamic = std::ranges::any_of(graph.nodes, [](const Node& node) {
-    return node.op_type == "DynamicQuantizeLinear" || node.op_type == "DynamicQuantizeMatMul";
-  });
-  if (dynamic) {
-    fail(ErrorKind::Unsupported,
-         "its activations are quantised while it runs, so there are no scales to take over; "
-         "`quench quantize` gives the float model some");
-  }
-  fail(ErrorKind::Unsupported,
-       "no activation of it has a scale: it is not quantised, or its weights alone are; `quench "
-       "quantize` quantises float models");
-}
-
 }  // namespace
 
 Raised raise(Model quantized) {
@@ -415,10 +404,9 @@ Raised raise(Model quantized) {
   infer_types(raised.model);
   passes::run(raised.model, kTidy, {});
   split_qoperators(raised.model);
+  raised.dynamic = split_dynamic(raised.model);
   infer_types(raised.model);
-  const Graph before = raised.model.graph;
   Raiser(raised).run();
-  if (raised.values.empty()) refuse(before);
   infer_types(raised.model);
   verify(raised.model);
   return raised;

@@ -27,12 +27,12 @@ struct Raised {
   std::vector<IntegerEdge> edges;
   /// Results of activations that came back as nodes: their scale had stood for them.
   std::set<std::string> activations;
+  std::size_t dynamic = 0;      ///< layers whose input was quantised while the model ran
   std::size_t requantised = 0;  ///< values that had a second, other scale, which is left out
 };
 
-/// Takes Q/DQ and QLinear nodes out of a model, whoever wrote them. What is quantised while the
-/// model runs, and what has scales in blocks, stays or becomes float. Throws Error(Unsupported)
-/// where nothing has a scale.
+/// Takes Q/DQ, QLinear and dynamically quantised nodes out of a model, whoever wrote them. What has
+/// scales in blocks stays or becomes float.
 Raised raise(Model quantized);
 
 }  // namespace quench::retargeting

@@ -86,6 +86,21 @@ class RetargetTest(harness.CliTest):
         self.assertEqual(self.run_json("retarget", made, "-o", "x.tflite")["target"], "tflite")
         self.assertEqual(self.run_json("retarget", made, "-o", "x.onnx")["target"], "onnxruntime")
 
+    def test_what_is_quantised_while_it_runs_gets_scales_from_data(self):
+        self.run_quench("quantize", "model.onnx", "-o", "dynamic.onnx", "--type", "dynamic")
+        self.run_quench("quantize", "model.onnx", "-o", "weights.onnx", "--type", "weight",
+                        "--bits", "8", "--min-weight-channel", "0")
+        for made in ("dynamic.onnx", "weights.onnx"):
+            report = self.run_json("retarget", made, "--target", "onnxruntime", "-o", "ort.onnx",
+                                   "--data", "images.npy")
+            self.assertGreater(report["calibrated_scales"], 0)
+            self.assertEqual(report["changed_weights"], 0)
+            self.assertGreater(report["after"]["integer_nodes"], 0)
+            nodes = self.run_json("inspect", "ort.onnx")["operators"]
+            self.assertNotIn("DynamicQuantizeLinear", str(nodes))
+            scores = self.run_json("compare", "ort.onnx", made, "--data", "images.npy")["outputs"]
+            self.assertGreater(min(score["cosine"] for score in scores), 0.99)
+
     def test_text(self):
         made = self.quantized("model.onnx", "onnxruntime")
         text = self.run_quench("retarget", made, "--target", "tensorrt", "-o", "trt.onnx").stdout
@@ -102,7 +117,11 @@ class RetargetTest(harness.CliTest):
         self.refused(4, "model.onnx: no activation of it has a scale.*quench quantize", "model.onnx",
                      "--target", "tensorrt", "-o", "bad.onnx")
         self.run_quench("quantize", "model.onnx", "-o", "dynamic.onnx", "--type", "dynamic")
-        self.refused(4, "quantised while it runs.*quench quantize", "dynamic.onnx", "-o", "bad.onnx")
+        self.refused(4, "quantised while it runs.*--data.*quench quantize", "dynamic.onnx", "-o",
+                     "bad.onnx")
+        self.run_quench("quantize", "model.onnx", "-o", "weights.onnx", "--type", "weight",
+                        "--min-weight-channel", "0")
+        self.refused(4, "weights alone are quantised.*--data", "weights.onnx", "-o", "bad.onnx")
         self.run_quench("quantize", "model.onnx", "-o", "wide.onnx", "--data", "images.npy",
                         "--activation-bits", "16")
         self.refused(4, "quantised to 16 bits, and target 'tensorrt' computes with 8", "wide.onnx",

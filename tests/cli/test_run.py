@@ -70,6 +70,17 @@ class RunTest(harness.CliTest):
         self.assertIn("on-the-fly", self.run_quench("run", "w8.onnx", "--input", "x=x.npy",
                                                     "--dequant", "never", expect=2).stderr)
 
+    def test_rounding_twice(self):
+        refused = self.run_quench("run", "model.onnx", "--input", "x=x.npy", "--rounding", "twice",
+                                  expect=2)
+        self.assertRegex(refused.stderr, "no convolution of the model runs on integers.*leave it out")
+        self.run_quench("quantize", "model.onnx", "-o", "int8.onnx", "--data", "images.npy")
+        once, twice = self.scores("int8.onnx"), self.scores("int8.onnx", "--rounding", "twice")
+        self.assertEqual(len(once), len(twice))
+        spread = max(once) - min(once)
+        for a, b in zip(once, twice):
+            self.assertAlmostEqual(a, b, delta=0.1 * spread)
+
     def test_taps(self):
         result = self.run_json("run", "model.onnx", "--input", "x=x.npy", "--tap", "conv",
                                "--tap", "relu")

@@ -90,6 +90,25 @@ def picking_network():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
+def function_network():
+    """Each function that the target has on integers, behind a convolution of its own."""
+    rng = np.random.default_rng(3)
+    nodes, constants = [], []
+    kinds = {"HardSwish": {}, "Sigmoid": {}, "Tanh": {}, "LeakyRelu": {"alpha": 0.1},
+             "Softmax": {"axis": 1}}
+    for kind, how in kinds.items():
+        weight = rng.standard_normal((8, 3, 3, 3)).astype(np.float32)
+        constants.append(onnx.numpy_helper.from_array(weight, f"w_{kind}"))
+        nodes.append(helper.make_node("Conv", ["x", f"w_{kind}"], [f"c_{kind}"], pads=[1] * 4))
+        nodes.append(helper.make_node(kind, [f"c_{kind}"], [f"f_{kind}"], **how))
+    nodes.append(helper.make_node("Concat", [f"f_{kind}" for kind in kinds], ["y"], axis=1))
+    graph = helper.make_graph(
+        nodes, "functions", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 8 * len(kinds), 8, 8])],
+        constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+
+
 def run_in_ort(path, x):
     options = ort.SessionOptions()
     options.log_severity_level = 4
@@ -137,6 +156,8 @@ def main():
         folder = Path(name)
         onnx.save(picking_network(), folder / "picks.onnx")
         problems["picks"] = from_onnx(folder / "picks.onnx", (1, 3, 8, 10), folder)
+        onnx.save(function_network(), folder / "functions.onnx")
+        problems["functions"] = from_onnx(folder / "functions.onnx", (1, 3, 8, 8), folder)
         for model in sorted(shared.glob("models/rfb320/*.onnx")):
             problems[model.name] = from_onnx(model, (1, 3, 240, 320), folder)
         for model in models:

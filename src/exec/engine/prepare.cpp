@@ -45,6 +45,20 @@ bool is_dequantised(const Graph& graph, const Uses& uses, ValueId id) {
   return maker >= 0 && graph.nodes[static_cast<std::size_t>(maker)].op_type == "DequantizeLinear";
 }
 
+/// Tells the kernels of convolutions; see exec/rewrites/integer.h.
+void round_twice(Graph& graph) {
+  bool any = false;
+  for (Node& node : graph.nodes) {
+    if (node.domain != kEngineDomain || !node.op_type.starts_with("QLinearConv")) continue;
+    node.set("rounds_twice", std::int64_t{1});
+    any = true;
+  }
+  if (any) return;
+  fail(ErrorKind::Usage,
+       "no convolution of the model runs on integers between Q/DQ nodes, so that rounding twice "
+       "changes nothing; leave it out");
+}
+
 }  // namespace
 
 std::vector<std::string> integer_layers(const Graph& graph) {
@@ -66,7 +80,8 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
   rewrites::run(model, Names(kTidy), keep);
   compile.notes = infer_types(model);
   const bool fuse = compile.fast && !options.tap_all;
-  const bool integer = fuse && options.integer && compile.byte_products;
+  const bool twice = options.rounding == Rounding::Twice;
+  const bool integer = fuse && options.integer && (compile.byte_products || twice);
   compile.among_bytes = integer && !integer_layers(model.graph).empty();
   if (integer) rewrites::run(model, Names(kNarrow), keep);
   if (options.dequantize == Dequantize::OnTheFly) keep_packed(model.graph, keep);
@@ -88,6 +103,7 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
     infer_types(model);
     compile.samplewise = !batch_of_samples(model.graph).empty();
   }
+  if (twice) round_twice(model.graph);
   return std::move(model.graph);
 }
 

@@ -110,9 +110,11 @@ class EngineSession final : public Session::Impl {
     // The fast kernels are the CPU's: a GPU runs libtorch's own.
     compile.fast = !options.reference && !place_.away();
     compile.place = place_;
+    // The fast kernels round once; the exact ones need no products of bytes.
+    const bool once = options.rounding == Rounding::Once;
     compile.byte_products =
-        options.byte_products == ByteProducts::OfProcessor && multiplies_bytes_exactly();
-    const bool asked = compile.fast && options.integer && !options.tap_all;
+        once && options.byte_products == ByteProducts::OfProcessor && multiplies_bytes_exactly();
+    const bool asked = once && compile.fast && options.integer && !options.tap_all;
     if (asked && !compile.byte_products) warn_of_float(integer_layers(model.graph), context);
     compile.on_step = options.on_step;
     compile.on_sample = options.on_sample;

@@ -2,7 +2,9 @@
 // Rules that turn float operators between Q/DQ nodes into integer ones; one function each, called
 // with a node. The new nodes have the inputs of ONNX's QLinear operators (or ONNX Runtime's, where
 // ONNX has none) in the engine's own domain, and more: see exec/fused.h. Attribute `residual_first`
-// of a layer says that the residual is the first operand of a sum behind a rounding.
+// of a layer says that the residual is the first operand of a sum behind a rounding,
+// `rounds_twice` that a convolution rounds as Rounding::Twice says, `halves_away` of an average
+// that it rounds the halves of its bytes away from zero.
 #pragma once
 
 #include "exec/rewrites/quant_params.h"

@@ -4,6 +4,7 @@
 
 #include "exec/rewrites/activation.h"
 #include "exec/rewrites/integer.h"
+#include "formats/foreign.h"
 
 namespace quench::exec::rewrites {
 namespace {
@@ -43,6 +44,7 @@ void put(Rewriter& rewriter, NodeId id, std::string_view op, std::vector<ValueId
   Node node =
       engine_node(op, old.name, std::move(inputs), rewriter.node(tail.quantiser.node).outputs);
   node.attributes = old.attributes;
+  if (old.foreign == kHalvesAway) node.set("halves_away", std::int64_t{1});
   put_activation(node, tail.activation);
   rewriter.replace(tail.quantiser.node, std::move(node), tail.dead);
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Caffe's row in the table of formats.
-#include <filesystem>
-
 #include "formats/caffe/file.h"
 #include "formats/caffe/net.h"
 #include "formats/caffe/rows.h"
 #include "formats/registry.h"
+#include "formats/tidy.h"
 
 namespace quench {
 namespace {
@@ -15,13 +14,7 @@ bool sniff(std::span<const std::byte> file) {
 }
 
 std::vector<std::string> models_in(const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> found;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().extension() == ".prototxt") found.push_back(at->path().string());
-  }
-  return found;
+  return formats::files_in(folder, ".prototxt");
 }
 
 std::vector<std::string> operators() {

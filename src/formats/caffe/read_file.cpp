@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "formats/caffe/file.h"
 #include "formats/caffe/net.h"
+#include "formats/tidy.h"
 
 namespace quench::caffe {
 namespace {
@@ -19,10 +20,7 @@ std::string beside(const fs::path& path, std::string_view extension) {
   const fs::path same = fs::path(path).replace_extension(extension);
   if (same != path && fs::is_regular_file(same, error)) return same.string();
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  std::vector<std::string> found;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().extension() == extension) found.push_back(at->path().string());
-  }
+  const auto found = formats::files_in(folder.string(), extension);
   return found.size() == 1 ? found.front() : "";
 }
 

@@ -22,7 +22,7 @@ void expect_known(const Net& net) {
   fail(
       ErrorKind::Unsupported,
       "the network uses layers of Caffe that are not known: {}; take the network's deploy file, or "
-      "cut it before them (quench list operators --format caffe)",
+      "cut it before them (`quench list operators --format caffe`)",
       fmt::join(names, ", "));
 }
 

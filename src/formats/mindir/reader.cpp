@@ -84,7 +84,7 @@ void Reader::expect_known() const {
   }
   fail(ErrorKind::Unsupported,
        "the model uses operators of MindIR that are not known: {}; cut the model before them, or "
-       "export it to ONNX (mindspore.export) (quench list operators --format mindir)",
+       "export it to ONNX (mindspore.export) (`quench list operators --format mindir`)",
        fmt::join(names, ", "));
 }
 

@@ -33,6 +33,9 @@ struct Scope {
 
 Model read_model(ModelProto& proto, Source& source);
 Graph read_graph(GraphProto& proto, const Scope* outer, Source& source);
+/// Puts nodes into an order in which they can run, if they are in none and there is one: ONNX asks
+/// for it, but some tools write what only ONNX Runtime, which sorts, can read. Others stay.
+void sort_nodes(NodeList& nodes);
 /// Appends nodes and the values they make; names are looked up here, then in the outer graphs.
 void read_nodes(NodeList& nodes, Graph& graph, const Scope* outer, Source& source);
 /// The graph's value called `name`, or a captured one of an outer graph, or kNoValue.

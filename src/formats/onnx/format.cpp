@@ -10,6 +10,7 @@
 #include "formats/onnx/pair.h"
 #include "formats/onnx/wire.h"
 #include "formats/registry.h"
+#include "formats/tidy.h"
 #include "ops/ops.h"
 
 namespace quench {
@@ -50,13 +51,7 @@ std::string own_data_file(const ModelFiles& files) {
 }
 
 std::vector<std::string> models_in(const std::string& folder) {
-  std::vector<std::string> found;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
-    if (at->path().extension() == ".onnx") found.push_back(at->path().string());
-  }
-  return found;
+  return formats::files_in(folder, ".onnx");
 }
 
 std::vector<std::string> operators() {

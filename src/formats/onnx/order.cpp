@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says why a node cannot read a value: unknown, made too late, or part of a cycle.
+// The order of nodes: sorts them, and says why one cannot read a value.
+#include <functional>
+#include <queue>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -39,7 +41,64 @@ bool depends_on(const NodeList& nodes, const Makers& makers, int from, int targe
   return false;
 }
 
+/// What a node reads, and the graphs inside it.
+void add_reads(const NodeProto& node, std::vector<std::string_view>& names) {
+  names.insert(names.end(), node.input().begin(), node.input().end());
+  for (const AttributeProto& attribute : node.attribute()) {
+    for (const NodeProto& inner : attribute.g().node()) add_reads(inner, names);
+    for (const GraphProto& graph : attribute.graphs()) {
+      for (const NodeProto& inner : graph.node()) add_reads(inner, names);
+    }
+  }
+}
+
+/// Who reads what each node makes, and of how many nodes each waits.
+struct Waits {
+  std::vector<std::vector<int>> readers;
+  std::vector<int> open;
+  bool sorted = true;
+
+  explicit Waits(const NodeList& nodes)
+      : readers(static_cast<std::size_t>(nodes.size())), open(readers.size(), 0) {
+    const Makers makers = makers_of(nodes);
+    std::vector<std::string_view> names;
+    for (int i = 0; i < nodes.size(); ++i) {
+      names.clear();
+      add_reads(nodes[i], names);
+      for (const std::string_view name : names) {
+        const auto maker = makers.find(name);
+        if (name.empty() || maker == makers.end()) continue;
+        readers[static_cast<std::size_t>(maker->second)].push_back(i);
+        ++open[static_cast<std::size_t>(i)];
+        sorted = sorted && maker->second < i;
+      }
+    }
+  }
+};
+
 }  // namespace
+
+void sort_nodes(NodeList& nodes) {
+  Waits waits(nodes);
+  if (waits.sorted) return;
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (int i = 0; i < nodes.size(); ++i) {
+    if (waits.open[static_cast<std::size_t>(i)] == 0) ready.push(i);
+  }
+  std::vector<int> order;
+  while (!ready.empty()) {
+    const int next = ready.top();
+    ready.pop();
+    order.push_back(next);
+    for (const int reader : waits.readers[static_cast<std::size_t>(next)]) {
+      if (--waits.open[static_cast<std::size_t>(reader)] == 0) ready.push(reader);
+    }
+  }
+  if (std::ssize(order) != nodes.size()) return;  // a cycle, which the reader tells of
+  NodeList sorted;
+  for (const int index : order) sorted.Add()->Swap(&nodes[index]);
+  nodes.Swap(&sorted);
+}
 
 std::string label(const NodeProto& node) {
   if (!node.name().empty()) return format("node '{}'", node.name());
@@ -61,8 +120,8 @@ void fail_unmade(const Scope& scope, const std::string& name) {
            name, later);
     }
     fail(ErrorKind::BadModel,
-         "it reads '{}' before the {} makes it: nodes must stand in the order in which they run; "
-         "sort the graph or export the model again",
+         "it reads '{}' before the {} makes it, and the nodes cannot be sorted: there is a cycle "
+         "among them; export the model again",
          name, later);
   }
   fail(ErrorKind::BadModel,

@@ -91,6 +91,7 @@ ValueId resolve(Graph& graph, const Scope* outer, const std::string& name) {
 }
 
 void read_nodes(NodeList& nodes, Graph& graph, const Scope* outer, Source& source) {
+  sort_nodes(nodes);
   NodeReader(nodes, graph, outer, source).read_all();
 }
 

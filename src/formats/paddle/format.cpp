@@ -9,6 +9,7 @@
 #include "formats/paddle/rows.h"
 #include "formats/paddle/write/file.h"
 #include "formats/registry.h"
+#include "formats/tidy.h"
 
 namespace quench {
 namespace {
@@ -29,27 +30,18 @@ bool is_program(std::span<const std::byte> file) {
 
 bool is_pir(std::span<const std::byte> file) { return paddle::is_pir(file); }
 
-/// The files of a folder that are called as a model is.
-template <typename Named>
-std::vector<std::string> find_in(const std::string& folder, const Named& named) {
-  std::vector<std::string> found;
+std::vector<std::string> programs_in(const std::string& folder) {
+  std::vector<std::string> found = formats::files_in(folder, ".pdmodel");
+  const fs::path plain = fs::path(folder) / "__model__";
   std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (named(at->path())) found.push_back(at->path().string());
-  }
+  if (fs::exists(plain, error)) found.push_back(plain.string());
   return found;
 }
 
-std::vector<std::string> programs_in(const std::string& folder) {
-  return find_in(folder, [](const fs::path& path) {
-    return path.filename() == "__model__" || path.extension() == ".pdmodel";
-  });
-}
-
 std::vector<std::string> pir_in(const std::string& folder) {
-  return find_in(folder, [](const fs::path& path) {
-    return path.extension() == ".json" && paddle::is_pir_file(path.string());
-  });
+  std::vector<std::string> found = formats::files_in(folder, ".json");
+  std::erase_if(found, [](const std::string& path) { return !paddle::is_pir_file(path); });
+  return found;
 }
 
 std::string own_data_file(const ModelFiles& files) {

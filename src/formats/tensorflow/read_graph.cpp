@@ -56,7 +56,7 @@ void expect_known(const wire::GraphDef& graph) {
   }
   fail(ErrorKind::Unsupported,
        "the graph uses operators of TensorFlow that are not known: {}; cut the graph before them, "
-       "or export it to ONNX with tf2onnx (quench list operators --format tf)",
+       "or export it to ONNX with tf2onnx (`quench list operators --format tf`)",
        fmt::join(names, ", "));
 }
 

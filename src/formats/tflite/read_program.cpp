@@ -112,7 +112,7 @@ class Reader {
     const std::vector<std::string> names = formats::counted(missing);
     fail(ErrorKind::Unsupported,
          "the model uses operators of TFLite that are not known: {}; cut the model before them, or "
-         "export it without them (quench list operators --format tflite)",
+         "export it without them (`quench list operators --format tflite`)",
          fmt::join(names, ", "));
   }
 

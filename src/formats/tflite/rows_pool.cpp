@@ -2,6 +2,7 @@
 // TFLite's pools.
 #include <array>
 
+#include "formats/foreign.h"
 #include "formats/tflite/rows.h"
 #include "formats/tflite/window.h"
 
@@ -16,7 +17,9 @@ NodeAttributes pool_attributes(Op& op) {
 
 void read_average(Op& op) {
   const ValueId x = op.in(0, Layout::First);
-  op.set_activated(op.make().node("AveragePool", {x}, pool_attributes(op)), Layout::First);
+  const ValueId y = op.make().node("AveragePool", {x}, pool_attributes(op));
+  if (op.in_item(0).quantized()) op.make().graph().nodes.back().foreign = kHalvesAway;
+  op.set_activated(y, Layout::First);
 }
 
 void read_max(Op& op) {

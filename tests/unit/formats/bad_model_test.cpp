@@ -60,12 +60,13 @@ std::vector<BadModel> bad_order() {
       {"NodesMakeTheSame",
        [](ModelProto& m) { add_node(*m.mutable_graph(), "Neg", {"x"}, {"y"}).set_name("neg"); },
        {"'neg'", "'y'", "exists already"}},
-      {"Unsorted",
+      {"UnsortedAndACycle",
        [](ModelProto& m) {
          m.mutable_graph()->mutable_node(0)->set_input(0, "late");
          add_node(*m.mutable_graph(), "Neg", {"x"}, {"late"}).set_name("neg");
+         add_node(*m.mutable_graph(), "Neg", {"self"}, {"self"}).set_name("loop");
        },
-       {"'relu'", "'late'", "'neg'", "sort"}},
+       {"'relu'", "'late'", "'neg'", "cycle"}},
       {"Cycle",
        [](ModelProto& m) {
          m.mutable_graph()->mutable_node(0)->set_input(0, "back");
@@ -108,13 +109,13 @@ std::vector<BadModel> bad_contents() {
          attribute.mutable_g()->set_name("hidden");
        },
        {"'relu'", "'a'"}},
-      {"BranchReadsLaterValue",
+      {"BranchReadsItsOwnResult",
        [](ModelProto& m) {
          auto& attribute = *m.mutable_graph()->mutable_node(0)->add_attribute();
          attribute.set_name("body");
          attribute.set_type(5);
          add_node(*attribute.mutable_g(), "Neg", {"late"}, {"n"}).set_name("inner");
-         add_node(*m.mutable_graph(), "Abs", {"x"}, {"late"}).set_name("abs");
+         add_node(*m.mutable_graph(), "Abs", {"y"}, {"late"}).set_name("abs");
        },
        {"'relu'", "'inner'", "'late'", "'abs'"}},
       {"FunctionOutputIsNotMade",

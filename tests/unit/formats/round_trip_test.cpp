@@ -142,6 +142,23 @@ TEST(RoundTrip, SubgraphsCaptureOuterValues) {
   EXPECT_TRUE(inner[inner.nodes[0].inputs[1]].constant.has_value());
 }
 
+TEST(RoundTrip, NodesAreSortedWhereTheyAreNot) {
+  ModelProto proto = small_model();
+  proto.mutable_graph()->mutable_node(0)->set_input(0, "late");
+  auto& attribute = *proto.mutable_graph()->mutable_node(0)->add_attribute();
+  attribute.set_name("body");
+  attribute.set_type(5);
+  add_node(*attribute.mutable_g(), "Neg", {"later"}, {"n"});
+  add_node(*proto.mutable_graph(), "Neg", {"x"}, {"late"}).set_name("neg");
+  add_node(*proto.mutable_graph(), "Abs", {"late"}, {"later"}).set_name("abs");
+  const Folder folder;
+  write_bytes(folder / "model.onnx", proto.SerializeAsString());
+  const Model model = load(folder / "model.onnx");
+  std::vector<std::string> names;
+  for (const Node& node : model.graph.nodes) names.push_back(node.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"neg", "abs", "relu"}));
+}
+
 TEST(RoundTrip, OptionalInputsAndOutputsThatAreLeftOut) {
   ModelProto proto = small_model();
   GraphProto& graph = *proto.mutable_graph();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "formats/tflite/schema_generated.h"
 #include "quench/error.h"
 #include "support/paths.h"
 #include "unit/formats/tflite_builder.h"
@@ -164,6 +165,26 @@ TEST(TfliteRead, PackedWeightsAreRefused) {
   builder.program.inputs = {x};
   builder.program.outputs = {y};
   EXPECT_NE(complaint(builder.bytes()).find("packed"), std::string::npos);
+}
+
+TEST(TfliteRead, SparseWeightsAreRefusedByName) {
+  namespace schema = tflite::schema;
+  flatbuffers::FlatBufferBuilder out;
+  const auto sparsity = schema::CreateAny(out);
+  const std::vector<std::int32_t> shape = {2, 3};
+  const auto tensor = schema::CreateTensorDirect(out, &shape, 0, 0, "pruned", 0, false, sparsity);
+  const std::vector<flatbuffers::Offset<schema::Tensor>> tensors = {tensor};
+  const std::vector<std::int32_t> none;
+  const auto graph = schema::CreateSubGraphDirect(out, &tensors, &none, &none);
+  const std::vector<flatbuffers::Offset<schema::SubGraph>> graphs = {graph};
+  const std::vector<flatbuffers::Offset<schema::Buffer>> buffers = {schema::CreateBuffer(out)};
+  constexpr std::uint32_t kVersion = 3;
+  schema::FinishModelBuffer(
+      out, schema::CreateModelDirect(out, kVersion, nullptr, &graphs, "", &buffers));
+  const std::string message =
+      complaint(std::string(out.GetBufferPointer(), out.GetBufferPointer() + out.GetSize()));
+  EXPECT_NE(message.find("'pruned'"), std::string::npos) << message;
+  EXPECT_NE(message.find("sparse"), std::string::npos) << message;
 }
 
 TEST(TfliteRead, IndicesOutsideAreToldWithTheOperator) {

@@ -119,12 +119,18 @@ Kernel through_floats(const OpContext& context, std::string_view op, std::int64_
   };
 }
 
+bool is_same(const InOut& params) {
+  return params.in.scale == params.out.scale && params.in.zero == params.out.zero &&
+         params.in.type == params.out.type;
+}
+
 /// Averages over windows of an NHWC image.
 class WindowAverage {
  public:
   WindowAverage(const OpContext& context, const InOut& params)
       : window_(context.node, context.node.get_ints("kernel_shape").size()),
         count_pads_(context.node.get_int("count_include_pad", 0) != 0),
+        away_(context.node.get_int("halves_away", 0) != 0 && is_same(params)),
         params_(params) {}
 
   /// Nothing where a window may lie outside the image.
@@ -190,10 +196,21 @@ class WindowAverage {
     for (std::size_t c = 0; c < row.sums.size(); ++c) {
       row.means[c] = static_cast<float>((static_cast<double>(row.sums[c]) - shift) * scale);
     }
+    if (away_) round_away(row, there, count);
+  }
+
+  /// Means that are whole steps already.
+  void round_away(Row& row, double there, double count) const {
+    const double flip = params_.in.flip();
+    for (std::size_t c = 0; c < row.sums.size(); ++c) {
+      const double mean = (static_cast<double>(row.sums[c]) - flip * there) / count;
+      row.means[c] = static_cast<float>(std::round(mean) - params_.in.zero) * params_.in.scale;
+    }
   }
 
   Window window_;
   bool count_pads_;
+  bool away_;  ///< halves of the bytes themselves are rounded away from zero
   InOut params_;
 };
 

@@ -22,12 +22,20 @@ Layout layout_for(const Writer& writer, const Node& node, bool integers) {
   return Layout::First;
 }
 
+/// From which version on an operator takes int8; LiteRT refuses one that it does not have.
+int integer_version(std::string_view name) {
+  static constexpr auto kFirst =
+      std::to_array<std::string_view>({"CEIL", "ELU", "FLOOR", "HARD_SWISH", "NEG", "SQRT"});
+  return std::ranges::find(kFirst, name) == kFirst.end() ? 2 : 1;
+}
+
 void unary(Writer& writer, const Node& node, const std::string& name, const Options& options = {},
-           const Quantization* fixed = nullptr, int version = 1) {
+           const Quantization* fixed = nullptr) {
   const Result result = writer.result_of(node, {node.inputs[0]}, false);
   const Layout layout = layout_for(writer, node, result.integers);
   const int x = writer.tensor(writer.source(node.inputs[0], result.integers), layout);
-  writer.add(name, {x}, result, layout, options, fixed, result.integers ? 2 : version);
+  writer.add(name, {x}, result, layout, options, fixed,
+             result.integers ? integer_version(name) : 1);
 }
 
 template <const char* kName>
