@@ -9,7 +9,9 @@
 
 #include "base/format.h"
 #include "passes/layer.h"
+#include "plan/target.h"
 #include "tune/channel_stats.h"
+#include "tune/open_gates.h"
 #include "tune/scale_groups.h"
 #include "tune/scaled_gates.h"
 
@@ -87,12 +89,19 @@ class Equalizer {
       return each.input != 1 || each.spec.axis >= 0;
     });
     result.gates = gates_.size();
-    result.float_nodes = rescale_gates(model_, std::move(gates_), by_channel);
+    result.float_nodes =
+        rescale_gates(model_, std::move(gates_), by_channel && multiplies_integers());
     return result;
   }
 
  private:
   const Node& node(NodeId id) const { return model_.graph.nodes[static_cast<std::size_t>(id)]; }
+
+  /// Whether the target gates on integers; if not, its gates are computed in float anyway.
+  bool multiplies_integers() const {
+    const TargetOp* product = plan::find_op(find_target(plan_.target), "Mul");
+    return product != nullptr && product->kind == NodePlan::Kind::Integer;
+  }
 
   bool per_channel(NodeId id) const {
     const std::string& name = output_name(model_.graph, node(id));
@@ -315,15 +324,17 @@ class Equalizer {
 
 }  // namespace
 
-bool has_gates(const Model& model) {
+bool has_gates(Model model) {
+  open_gates(model);
   return std::ranges::any_of(find_scale_groups(model),
                              [](const ScaleGroup& group) { return !group.gates.empty(); });
 }
 
 Equalized equalize(Model& model, const QuantPlan& plan, std::span<const TensorMap> batches,
                    const Context& context) {
-  Equalizer equalizer(model, plan);
-  Equalized result = equalizer.run(batches, context);
+  const std::vector<OpenedGate> opened = open_gates(model);
+  Equalized result = Equalizer(model, plan).run(batches, context);
+  close_gates(model, opened);
   infer_types(model);
   return result;
 }

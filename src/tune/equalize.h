@@ -33,7 +33,8 @@ struct Equalized {
 Equalized equalize(Model& model, const QuantPlan& plan, std::span<const TensorMap> batches,
                    const Context& context);
 
-/// Whether channels could be scaled across a gate (HardSigmoid, Sigmoid) somewhere.
-bool has_gates(const Model& model);
+/// Whether channels could be scaled across a gate (HardSigmoid, Sigmoid, that of a HardSwish)
+/// somewhere.
+bool has_gates(Model model);
 
 }  // namespace quench::tune

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Equalisation of channels, tried on a few samples.
 #include <algorithm>
+#include <optional>
 
 #include "calibrate/collect.h"
 #include "plan/facts.h"
@@ -14,17 +15,21 @@ namespace {
 
 /// Equalisation must leave float outputs alone: their SQNR, in dB.
 constexpr double kSameFloat = 60;
-/// Samples that a trial reads, and those of one run.
+/// Samples that a trial reads.
 constexpr std::int64_t kTrialSamples = 16;
-constexpr std::int64_t kTrialRun = 4;
+/// Those of one run: more take more memory, and hardly less time.
+constexpr std::int64_t kTrialRun = 1;
 
-std::vector<TensorMap> trial_runs(const State& state) {
+using Runs = std::vector<TensorMap>;
+
+Runs trial_runs(const State& state) {
   const std::int64_t count = std::min(state.samples.calibration().count, kTrialSamples);
   return state.samples.read({.first = 0, .count = count}, kTrialRun);
 }
 
 /// The SQNR of the worst output when a model is calibrated with a few samples.
-double trial(const Model& model, const QuantPlan& plan, const State& state) {
+double trial(const Model& model, const QuantPlan& plan, const State& state, const Runs& runs,
+             const evaluation::Evaluator& evaluator) {
   const QuantizeOptions& options = state.options;
   const StatisticMap statistics = calibrate::collect(
       model, calibrate::observed_values(plan), state.samples.source(),
@@ -32,14 +37,13 @@ double trial(const Model& model, const QuantPlan& plan, const State& state) {
       state.context);
   const QuantSolution solution =
       calibrate::solve(model, plan, statistics, state.config.custom_observers);
-  const double plain = state.validation.sqnr(insert_qdq(model, plan, solution));
+  const double plain = evaluator.sqnr(insert_qdq(model, plan, solution));
   if (!options.bias_correction) return plain;
   // Bias correction mends part of what equalisation does: they are tried together.
   Model biased = model;
-  const std::vector<TensorMap> runs = trial_runs(state);
   const LayerMeans means = measure_means(model, plan, runs, state.context);
   correct_biases(biased, plan, solution, {runs, means}, state.context);
-  return std::max(plain, state.validation.sqnr(insert_qdq(biased, plan, solution)));
+  return std::max(plain, evaluator.sqnr(insert_qdq(biased, plan, solution)));
 }
 
 /// Whether weights around some values gain much by it: those with one scale, and those of
@@ -57,16 +61,24 @@ bool worth_trying(const Model& model, const QuantPlan& plan) {
 void equalize_channels(State& state) {
   const QuantizeOptions& options = state.options;
   // Statistics from a file are those of the model as it is.
-  if (!state.validation.able() || !options.statistics.empty()) return;
+  if (!state.samples.any() || !options.statistics.empty()) return;
   if (options.equalization == Equalization::Never || state.plan.weights.empty()) return;
   const bool asked = options.equalization == Equalization::Always;
   const bool wanted = asked || worth_trying(state.model, state.plan);
   if (!wanted && !has_gates(state.model)) return;
+  const Runs runs = trial_runs(state);
+  // Where no samples are held out, those that both sides are calibrated with.
+  std::optional<evaluation::Evaluator> own;
+  if (!state.validation.able()) {
+    own.emplace(state.model, evaluation::EvalData(runs, state.context), state.context);
+  }
+  const evaluation::Evaluator& evaluator = own ? *own : state.validation;
+  if (!evaluator.able()) return;
   Model scaled = state.model;
-  Equalized done = equalize(scaled, state.plan, trial_runs(state), state.context);
+  Equalized done = equalize(scaled, state.plan, runs, state.context);
   if (done.scaled.empty()) return;
   if (!wanted && done.gates == 0) return;
-  if (state.validation.sqnr(scaled) < kSameFloat) return;
+  if (evaluator.sqnr(scaled) < kSameFloat) return;
   QuantConfig config = without_small_layers(scaled.graph, options);
   config.skip_quant_node.insert(config.skip_quant_node.end(), done.float_nodes.begin(),
                                 done.float_nodes.end());
@@ -76,7 +88,8 @@ void equalize_channels(State& state) {
     plan.nodes.at(output_name(scaled.graph, node)).reason =
         "it undoes equalisation in front of a gate that reads float";
   }
-  const bool better = asked || trial(scaled, plan, state) > trial(state.model, state.plan, state);
+  const bool better = asked || trial(scaled, plan, state, runs, evaluator) >
+                                   trial(state.model, state.plan, state, runs, evaluator);
   if (!better) return;
   state.model = std::move(scaled);
   state.plan = std::move(plan);
