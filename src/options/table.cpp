@@ -31,6 +31,9 @@ bool by_error(const QuantizeOptions& options) {
 bool reconstructed(const QuantizeOptions& options) {
   return options.training.adaround || options.training.reconstruct;
 }
+bool learned(const QuantizeOptions& options) {
+  return reconstructed(options) || options.training.any();
+}
 bool by_sgd(const QuantizeOptions& options) { return options.training.optimizer == "sgd"; }
 
 constexpr OptionScope kFull = {full, "--type full"};
@@ -47,6 +50,7 @@ constexpr OptionScope kByError = {by_error,
                                   "--type weight --bits 0 without --auto-tune and --target-size"};
 constexpr OptionScope kDynamic = {dynamic, "--type dynamic"};
 constexpr OptionScope kReconstructed = {reconstructed, "--adaround and --reconstruct"};
+constexpr OptionScope kLearned = {learned, "training, --adaround and --reconstruct"};
 constexpr OptionScope kBySgd = {by_sgd, "--optimizer sgd"};
 
 constexpr unsigned kAll = kForQuantize | kForCalibrate | kForAnalyze | kForTrain;
