@@ -29,9 +29,9 @@ int run_train(const TrainFlags& flags) {
   QuantizeOptions options =
       options_of(flags.job, for_runtime(target_of_output(flags.out), training_defaults()));
   options.type = QuantType::Full;
-  refuse_idle_options(flags.job.options.given(), options);
   TrainingOptions& training = options.training;
   choose_training_length(training);
+  refuse_idle_options(flags.job.options.given(), options);
   const bool own_checkpoint = training.checkpoint.empty();
   if (own_checkpoint) training.checkpoint = flags.out + ".checkpoint";
   Outputs outputs;

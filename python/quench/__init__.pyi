@@ -70,6 +70,8 @@ class QuantizeOptions(_Job, total=False):
     adaround: bool
     reconstruct: bool
     reconstruct_steps: int
+    flip: bool
+    crop: int
     stats: Sequence[str]
     batch: int
     held_out: int
@@ -151,6 +153,8 @@ class AnalyzeOptions(_Job, total=False):
     adaround: bool
     reconstruct: bool
     reconstruct_steps: int
+    flip: bool
+    crop: int
     stats: Sequence[str]
     batch: int
     held_out: int

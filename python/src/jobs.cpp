@@ -75,9 +75,9 @@ QuantizeResult train_model(const py::object& model, const py::object& output,
   const std::string report = words.take_text("report");
   const auto call = words.take_call();
   JobCall job(*call, model, data, words, kForTrain, training_defaults());
+  choose_training_length(job.options.training);
   refuse_idle_options(words.applied(), job.options);
   job.options.report_save_path = report;
-  choose_training_length(job.options.training);
   return run_quantize(job, output.is_none() ? "" : to_path(output));
 }
 

@@ -32,6 +32,9 @@ bool reconstructed(const QuantizeOptions& options) {
   return options.training.adaround || options.training.reconstruct;
 }
 bool debugged(const QuantizeOptions& options) { return !options.debug_info_save_path.empty(); }
+bool learned(const QuantizeOptions& options) {
+  return reconstructed(options) || options.training.any();
+}
 bool by_sgd(const QuantizeOptions& options) { return options.training.optimizer == "sgd"; }
 
 constexpr OptionScope kFull = {full, "--type full"};
@@ -49,6 +52,7 @@ constexpr OptionScope kByError = {by_error,
 constexpr OptionScope kDynamic = {dynamic, "--type dynamic"};
 constexpr OptionScope kReconstructed = {reconstructed, "--adaround and --reconstruct"};
 constexpr OptionScope kDebugged = {debugged, "--debug-info"};
+constexpr OptionScope kLearned = {learned, "training, --adaround and --reconstruct"};
 constexpr OptionScope kBySgd = {by_sgd, "--optimizer sgd"};
 
 constexpr unsigned kAll = kForQuantize | kForCalibrate | kForAnalyze | kForTrain;

@@ -56,6 +56,37 @@ class TrainTest(harness.CliTest):
         self.train("two.onnx", "--steps", "8", "--seed", "5")
         self.assertEqual(self.bytes_of("one.onnx"), self.bytes_of("two.onnx"))
 
+    def test_stops_where_nothing_is_gained(self):
+        report = json.loads(self.train("idle.onnx", "--steps", "400", "--rate", "1e-12", "--patience",
+                                       "2", "--json").stdout)
+        self.assertLess(report["training"]["steps"], 100)
+        self.assertEqual(report["training"]["best_step"], 0)  # what it began with is written
+
+    def test_as_long_as_it_is_given(self):
+        began = time.monotonic()
+        report = json.loads(self.train("timed.onnx", "--minutes", "0.02", "--json").stdout)
+        self.assertGreater(report["training"]["steps"], 0)
+        self.assertGreaterEqual(report["training"]["seconds"], 1.2)
+        self.assertLess(time.monotonic() - began, 60)
+
+    def test_layers_are_distilled_too(self):
+        words = ("--steps", "8", "--json")
+        losses = []
+        for features in ("0", "1"):
+            report = json.loads(self.train(f"features{features}.onnx", *words, "--distill-features",
+                                           features).stdout)
+            losses.append(report["training"]["curve"][0]["loss"])
+        self.assertGreater(losses[1], losses[0])
+
+    def test_images_are_varied_while_rounding_is_learned(self):
+        words = ("quantize", "model.onnx", "--data", "images.npy", *TRAIN, *BITS)
+        for name, more in (("still", ()), ("moved", ("--flip", "--crop", "1"))):
+            self.run_quench(*words, "-o", f"{name}.onnx", "--reconstruct", "--reconstruct-steps", "10",
+                            *more)
+        self.assertNotEqual(self.bytes_of("still.onnx"), self.bytes_of("moved.onnx"))
+        error = self.run_quench(*words, "-o", "idle.onnx", "--flip", expect=2).stderr
+        self.assertIn("--reconstruct", error)
+
     # Stops.
 
     def stopped(self, out, how, *words):

@@ -14,7 +14,6 @@
 #include "qat/engine/blocks.h"
 #include "qat/engine/cache.h"
 #include "qat/engine/loss.h"
-#include "qat/engine/mix.h"
 #include "qat/engine/optimizer.h"
 #include "qat/engine/threads.h"
 #include "qat/train.h"
@@ -39,7 +38,7 @@ constexpr double kMostRate = 0.1;
 constexpr double kOtherRate = 1e-3;  ///< of scales and biases, relative to their size
 constexpr double kDrop = 0.5;        ///< share of activations that a step leaves in float
 constexpr std::size_t kBlockLayers = 3;
-constexpr std::int64_t kBlockSteps = 4;  ///< of a block, for each that all layers learn together
+constexpr std::int64_t kBlockSteps = 2;  ///< of a block, for each that all layers learn together
 
 class Reconstruction {
  public:
@@ -203,12 +202,11 @@ class Reconstruction {
       const double progress =
           static_cast<double>(step) / static_cast<double>(options_.reconstruct_steps);
       const std::vector<std::int64_t> which = some_samples();
-      at::Tensor input = quantized_.pick(which);
-      if (options_.reconstruct) {
-        input = mixed(plain_.pick(which), input, {.share = kDrop, .seed = random_()});
-      }
       rounding_optimizer.zero_grad();
       if (other_optimizer) other_optimizer->zero_grad();
+      // What the written model will feed it, not the float values: so it makes up for the errors
+      // of the blocks before it.
+      const at::Tensor input = quantized_.pick(which);
       const at::Tensor got = program_.run({{block.input, input}}, {block.output})[0];
       const at::Tensor error = at::mse_loss(got, target_.pick(which).to(got.device()));
       if (step == 0) first_error = std::max(error.item<double>(), 1e-30);
@@ -253,6 +251,8 @@ class Reconstruction {
     options.optimizer = "adam";
     options.rate = kOtherRate;
     options.batch = batch_of_all();
+    options.flip = options_.flip;
+    options.crop = options_.crop;
     std::vector<Trained> learned;
     for (const Trained& each : program_.quanter_parameters()) {
       if (each.tensor.requires_grad()) learned.push_back(each);
