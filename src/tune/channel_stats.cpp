@@ -1,70 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads values batch by batch and adds up their channels.
+// Adds nodes that take the channels' sizes, and reads them off: no value outlives its readers.
 #include "tune/channel_stats.h"
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+
+#include "base/format.h"
 
 namespace quench::tune {
 namespace {
 
-/// Sums and extremes on the way.
-struct Sums {
-  ChannelStats stats;
-  double count = 0;  ///< elements a channel has had
+/// A model whose outputs are the sizes of some values.
+class Probe {
+ public:
+  explicit Probe(const Model& model) : model_(model) { model_.graph.outputs.clear(); }
+
+  void watch(const std::string& name) {
+    const ValueId value = model_.graph.find(name);
+    const auto& shape = model_.graph[value].type.shape;
+    if (!shape || shape->size() < 2) return;
+    const bool image = shape->size() > 2;
+    const ValueId size = node("Abs", {value}, name);
+    const ValueId square = node("Mul", {value, value}, name);
+    outputs_[name] = {give(image ? node("GlobalMaxPool", {size}, name) : size),
+                      give(image ? node("GlobalAveragePool", {square}, name) : square)};
+  }
+
+  struct Outputs {
+    std::string abs_max;
+    std::string mean_square;
+  };
+  const std::map<std::string, Outputs>& outputs() const { return outputs_; }
+  const Model& model() const { return model_; }
+
+ private:
+  ValueId node(const char* op_type, std::vector<ValueId> inputs, const std::string& stem) {
+    Node node;
+    node.op_type = op_type;
+    node.inputs = std::move(inputs);
+    node.outputs = {model_.graph.add_fresh(format("{}/quench_{}", stem, op_type))};
+    model_.graph.nodes.push_back(std::move(node));
+    return model_.graph.nodes.back().outputs[0];
+  }
+  std::string give(ValueId value) {
+    model_.graph.outputs.push_back(value);
+    return model_.graph[value].name;
+  }
+
+  Model model_;
+  std::map<std::string, Outputs> outputs_;
 };
 
-void add(const Tensor& tensor, Sums& sums) {
-  if (tensor.rank() < 2 || tensor.size() == 0) return;
-  const auto channels = static_cast<std::size_t>(tensor.shape()[1]);
-  const auto batch = static_cast<std::size_t>(tensor.shape()[0]);
-  const std::size_t inner = static_cast<std::size_t>(tensor.size()) / (batch * channels);
-  sums.stats.abs_max.resize(channels);
-  sums.stats.mean.resize(channels);
-  sums.stats.mean_square.resize(channels);
-  const auto data = tensor.data<float>();
-  for (std::size_t row = 0; row < batch * channels; ++row) {
-    float most = 0;
-    double sum = 0;
-    double squares = 0;
-    for (const float value : data.subspan(row * inner, inner)) {
-      if (!std::isfinite(value)) continue;
-      most = std::max(most, std::abs(value));
-      sum += static_cast<double>(value);
-      squares += static_cast<double>(value) * static_cast<double>(value);
-    }
-    double& abs_max = sums.stats.abs_max[row % channels];
-    abs_max = std::max(abs_max, static_cast<double>(most));
-    sums.stats.mean[row % channels] += sum;
-    sums.stats.mean_square[row % channels] += squares;
+/// Calls visit(channel, number) for a tensor [N, C, ...].
+template <typename Visit>
+void for_each_channel(const Tensor& tensor, const Visit& visit) {
+  const auto channels = static_cast<std::size_t>(tensor.shape().at(1));
+  const std::vector<float> numbers = to_float(tensor);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    visit(i % channels, static_cast<double>(numbers[i]));
   }
-  sums.count += static_cast<double>(batch * inner);
+}
+
+void add(const Tensor& abs_max, const Tensor& mean_square, ChannelStats& stats) {
+  const auto channels = static_cast<std::size_t>(abs_max.shape().at(1));
+  stats.abs_max.resize(channels);
+  stats.mean_square.resize(channels);
+  for_each_channel(abs_max, [&](std::size_t c, double number) {
+    if (std::isfinite(number)) stats.abs_max[c] = std::max(stats.abs_max[c], number);
+  });
+  for_each_channel(mean_square, [&](std::size_t c, double number) {
+    if (std::isfinite(number)) stats.mean_square[c] += number;
+  });
+  stats.samples += static_cast<double>(abs_max.shape().at(0));
 }
 
 }  // namespace
 
 std::map<std::string, ChannelStats> channel_stats(const Model& model,
-                                                  std::vector<std::string> values,
+                                                  const std::vector<std::string>& values,
                                                   std::span<const TensorMap> batches,
                                                   const Context& context) {
-  std::ranges::sort(values);
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  SessionOptions options;
-  options.taps = values;
-  Session session(model, options, context);
-  std::map<std::string, Sums> sums;
-  for (const TensorMap& batch : batches) {
-    context.check_cancelled();
-    for (const auto& [name, tensor] : session.run(batch, values)) {
-      if (tensor.dtype() == DType::Float32) add(tensor, sums[name]);
-    }
+  Probe probe(model);
+  for (const std::string& name : std::set<std::string>(values.begin(), values.end())) {
+    probe.watch(name);
   }
   std::map<std::string, ChannelStats> result;
-  for (auto& [name, each] : sums) {
-    if (each.count == 0) continue;
-    for (double& mean : each.stats.mean) mean /= each.count;
-    for (double& square : each.stats.mean_square) square /= each.count;
-    result.emplace(name, std::move(each.stats));
+  if (probe.outputs().empty()) return result;
+  Session session(probe.model(), {}, context);
+  for (const TensorMap& batch : batches) {
+    context.check_cancelled();
+    const TensorMap made = session.run(batch);
+    for (const auto& [name, outputs] : probe.outputs()) {
+      add(made.at(outputs.abs_max), made.at(outputs.mean_square), result[name]);
+    }
+  }
+  for (auto& [name, stats] : result) {
+    for (double& square : stats.mean_square) square /= stats.samples;
   }
   return result;
 }

@@ -14,13 +14,13 @@ namespace quench::tune {
 /// One value, channel by channel (axis 1).
 struct ChannelStats {
   std::vector<double> abs_max;
-  std::vector<double> mean;
   std::vector<double> mean_square;
+  double samples = 0;
 };
 
 /// Runs the model on each batch of inputs. Values with fewer than two dimensions are left out.
 std::map<std::string, ChannelStats> channel_stats(const Model& model,
-                                                  std::vector<std::string> values,
+                                                  const std::vector<std::string>& values,
                                                   std::span<const TensorMap> batches,
                                                   const Context& context);
 

@@ -2,6 +2,8 @@
 // Equalisation: nothing changes in float, and quantising costs less.
 #include "tune/equalize.h"
 
+#include <algorithm>
+
 #include "unit/tune/networks.h"
 
 namespace quench::testing {
@@ -43,6 +45,38 @@ TEST(Equalize, EvensOutBehindAGate) {
   network.then("HardSigmoid", {"a"}, "gate").then("Mul", {"a", "gate"}, "m");
   network.finish("m");
   EXPECT_GT(gain(network, 0), 10);
+}
+
+TEST(Equalize, EvensOutBehindAHardSwishInFloat) {
+  Uneven network;
+  network.model.opsets[""] = 14;
+  network.then("HardSwish", {"a"}, "h");
+  network.finish("h");
+  QuantConfig config;
+  config.target =
+      "paddle";  // its products run in float: so does what gives the gate its input back
+  EXPECT_GT(gain(network, 1, config), 10);
+  EXPECT_EQ(std::ranges::count(network.model.graph.nodes, "HardSigmoid", &Node::op_type), 1);
+}
+
+TEST(Equalize, LeavesAHardSwishWholeThatItGainsNothingAt) {
+  Network network;
+  network.model.opsets[""] = 14;
+  network.numbers("a_w", {2, 2, 1, 1}, {8, -4, 4, 8});
+  network.node("Conv", {"x", "a_w"}, {"a"}).name = "conv_a";
+  network.node("HardSwish", {"a"}, {"h"}).foreign = "of a file";
+  network.numbers("out_w", {2, 2, 1, 1}, {1, 2, -2, 1});
+  network.node("Conv", {"h", "out_w"}, {"out"}).name = "conv_out";
+  network.output("out");
+  infer_types(network.model);
+  QuantConfig config;
+  config.target = "paddle";
+  const std::string before = dump(network.model);
+  const std::vector<TensorMap> batches = {batch(0)};
+  const QuantPlan plan = make_plan(network.model, config);
+  EXPECT_TRUE(tune::equalize(network.model, plan, batches, {}).scaled.empty());
+  EXPECT_EQ(dump(network.model), before);
+  EXPECT_EQ(network.model.graph.nodes.at(1).foreign, "of a file");
 }
 
 TEST(Equalize, EvensOutBehindAShift) {
