@@ -27,6 +27,7 @@ void add_analyze_flags(CLI::App& app, AnalyzeFlags& flags) {
   app.add_option("-o,--save-dir", flags.save_dir, "Folder for what is found")->type_name("DIR");
   app.add_option("--report", flags.report, "Write an HTML report, too")->type_name("HTML");
   add_job_flags(app, flags.job, kForAnalyze, analysis_defaults());
+  add_elastic_flag(app, flags.job.common);
 }
 
 void add_metric_flags(CLI::App& app, AnalyzeFlags& flags) {

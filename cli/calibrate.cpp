@@ -66,6 +66,7 @@ Command setup_calibrate(CLI::App& root) {
       ->required()
       ->type_name("FILE");
   add_job_flags(*app, flags->shared, kForCalibrate);
+  add_elastic_flag(*app, flags->shared.common);
   app->add_flag("--resume", flags->how.resume,
                 "Go on from FILE.partial, which a run that was stopped left behind");
   app->add_option("--snapshot-every", flags->how.snapshot_seconds,

@@ -44,9 +44,20 @@ void add_rank_flags(CLI::App& app, CommonFlags& flags) {
       ->type_name("SECONDS");
 }
 
+}  // namespace
+
+void add_elastic_flag(CLI::App& app, CommonFlags& flags) {
+  for_experts(app.add_flag("--elastic", flags.elastic,
+                           "Where a process other than the first dies, the others do its share"))
+      ->needs(app.get_option("--distributed"));
+}
+
+namespace {
+
 /// As one of several processes: its place among them, and its part of this machine's cores.
 void take_place(const CommonFlags& flags, Context& context) {
   Launched launched = launched_by_environment();
+  launched.ranks.elastic = flags.elastic;
   if (flags.rank_timeout > 0) launched.ranks.timeout_seconds = flags.rank_timeout;
   if (context.threads == 0) {
     context.threads = std::max(1, context.num_threads() / launched.local_size);

@@ -25,6 +25,7 @@ struct CommonFlags {
   std::string device = "cpu";
   std::string precision = "float";
   bool distributed = false;
+  bool elastic = false;
   double rank_timeout = 0;  ///< seconds; 0: as RankOptions has it
 };
 
@@ -35,6 +36,9 @@ enum class Work { Reads, Converts, Runs, Shares };
 /// for a verb whose work that is --device, and for one that several processes can share
 /// --distributed.
 void add_common_flags(CLI::App& app, CommonFlags& flags, Work work);
+
+/// Adds --elastic, to a verb that has --distributed.
+void add_elastic_flag(CLI::App& app, CommonFlags& flags);
 
 /// Adds the model that a verb reads, with --model-filename and --params-filename; `path` must
 /// outlive the parsing.

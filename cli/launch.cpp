@@ -115,7 +115,8 @@ void listen(Child& child) {
 
 class Watch {
  public:
-  explicit Watch(std::vector<Child> children) : children_(std::move(children)) {}
+  Watch(std::vector<Child> children, bool elastic)
+      : children_(std::move(children)), elastic_(elastic) {}
   ~Watch() {
     signal_all(SIGKILL);  // only where an error left some behind
   }
@@ -169,6 +170,12 @@ class Watch {
       if (child.ended || ::waitpid(child.id, &child.status, WNOHANG) != child.id) continue;
       child.ended = true;
       listen(child);
+      if (elastic_ && i > 0 && WIFSIGNALED(child.status)) {
+        std::fprintf(stderr,
+                     "quench: warning: rank %zu was ended by signal %d: others do its share\n", i,
+                     WTERMSIG(child.status));
+        continue;
+      }
       if (child.failed() && first_failed_ < 0) first_failed_ = static_cast<int>(i);
     }
   }
@@ -190,6 +197,7 @@ class Watch {
   }
 
   std::vector<Child> children_;
+  bool elastic_;  ///< all but the first may be killed
   int first_failed_ = -1;
   std::optional<Clock::time_point> ending_;
   bool asked_ = false;
@@ -221,7 +229,8 @@ int run_launch(const CLI::App& root, LaunchFlags flags, const std::vector<std::s
   std::vector<Child> children;
   std::fflush(nullptr);
   for (int rank = 0; rank < flags.processes; ++rank) children.push_back(start(rank, flags, words));
-  return Watch(std::move(children)).run();
+  const bool elastic = std::ranges::find(words, "--elastic") != words.end();
+  return Watch(std::move(children), elastic).run();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,7 @@ struct RankOptions {
   int port = 29500;                   ///< there
   std::string interface = {};         ///< network interface, as eth0; empty: the one of our name
   double timeout_seconds = 300;       ///< how long another rank may stay silent
+  bool elastic = false;               ///< others do the share of a rank that dies, unless it is 0
 };
 
 /// The processes of a job. All of them call the same functions in the same order; who does not, or
@@ -50,6 +52,16 @@ class Ranks {
   virtual bool fail(ErrorKind kind, std::string_view sentence) noexcept = 0;
   /// At the end of all work: rank 0 stays until the others have left.
   virtual void leave() = 0;
+
+  /// Whether ranks may die: then they tell each other nothing but notes, which lie with rank 0.
+  virtual bool elastic() const noexcept = 0;
+  virtual void leave_note(const std::string& key, std::span<const std::byte> bytes) = 0;
+  /// What was left under the key; nothing: not yet.
+  virtual std::optional<std::vector<std::byte>> note(const std::string& key) = 0;
+  /// Makes this rank the owner of `key` where that is `from`, which is -1 for nobody. The owner.
+  virtual int claim(const std::string& key, int from) = 0;
+  /// Whether a rank was heard of within the last seconds.
+  virtual bool alive(int rank) = 0;
 };
 
 /// Waits for the others, until the timeout. Needs the engine, whose libtorch has c10d and Gloo.

@@ -3,11 +3,62 @@
 #include "base/share.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "base/format.h"
 
 namespace quench {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPause{20};
+
+/// As `spread`, among ranks that may die: every piece has an owner, what it found is left with rank
+/// 0, and a piece whose owner is lost goes to whoever asks for it first.
+std::vector<Bytes> spread_among_living(Ranks& ranks, std::int64_t count,
+                                       const std::function<Bytes(std::int64_t)>& body) {
+  const std::int64_t queue = ranks.open_queue();
+  const auto key = [&](const char* what, std::int64_t i) {
+    return format("{}/{}/{}", what, queue, i);
+  };
+  const auto do_it = [&](std::int64_t i) { ranks.leave_note(key("piece", i), body(i)); };
+  for (std::int64_t i = 0; i < count; ++i) {
+    ranks.check();
+    if (ranks.claim(key("owner", i), -1) == ranks.rank()) do_it(i);
+  }
+  std::vector<Bytes> results;
+  while (static_cast<std::int64_t>(results.size()) < count) {
+    const auto i = static_cast<std::int64_t>(results.size());
+    if (auto found = ranks.note(key("piece", i))) {
+      results.push_back(std::move(*found));
+      continue;
+    }
+    ranks.check();
+    const int owner = ranks.claim(key("owner", i), -1);
+    if (!ranks.alive(owner) && ranks.claim(key("owner", i), owner) == ranks.rank()) do_it(i);
+    std::this_thread::sleep_for(kPause);
+  }
+  return results;
+}
+
+/// As `broadcast`, among ranks that may die.
+Bytes tell_living(Ranks& ranks, std::string_view what, Bytes bytes, int from) {
+  const std::string key = format("told/{}", ranks.open_queue());
+  if (ranks.rank() == from) {
+    ranks.leave_note(key, bytes);
+    return bytes;
+  }
+  while (true) {
+    if (auto found = ranks.note(key)) return std::move(*found);
+    ranks.check();
+    if (!ranks.alive(from)) fail(ErrorKind::Io, "rank {} was lost before it told {}", from, what);
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+}  // namespace
 
 Share share_of(std::int64_t count, std::int64_t unit, std::int64_t index, std::int64_t parts) {
   const std::int64_t groups = (count + unit - 1) / unit;
@@ -32,6 +83,7 @@ void join_up(Ranks& ranks, std::string_view what, const std::function<Bytes()>& 
 }
 
 Bytes broadcast(Ranks& ranks, std::string_view what, Bytes bytes, int from) {
+  if (ranks.elastic()) return tell_living(ranks, what, std::move(bytes), from);
   const int size = ranks.size();
   const int place = (ranks.rank() - from + size) % size;
   const auto rank_at = [&](int there) { return (there + from) % size; };
@@ -48,6 +100,7 @@ Bytes broadcast(Ranks& ranks, std::string_view what, Bytes bytes, int from) {
 
 std::vector<Bytes> spread(Ranks& ranks, std::string_view what, std::int64_t count,
                           const std::function<Bytes(std::int64_t)>& body) {
+  if (ranks.elastic()) return spread_among_living(ranks, count, body);
   Packer own;
   const std::int64_t queue = ranks.open_queue();
   for (std::int64_t i = ranks.take(queue); i < count; i = ranks.take(queue)) {

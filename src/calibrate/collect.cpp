@@ -68,12 +68,36 @@ StatisticMap collect_here(const Model& model, const std::vector<std::string>& va
   return tally.statistics();
 }
 
+/// The pass of ranks that may die: more parts than ranks, each kept when it is done.
+StatisticMap collect_among_living(const Model& model, const std::vector<std::string>& values,
+                                  SampleSource& source, const CollectOptions& options,
+                                  const Context& context) {
+  constexpr std::int64_t kPartsOfRank = 4;
+  const std::int64_t fixed = fixed_batch(model);
+  const std::int64_t unit = fixed > 0 ? fixed : options.batch;
+  const std::int64_t count = samples_of(source, options);
+  const std::int64_t parts =
+      std::min((count + unit - 1) / unit, kPartsOfRank * context.ranks->size());
+  const std::vector<Bytes> found = spread(*context.ranks, "statistics", parts, [&](std::int64_t i) {
+    const Share share = share_of(count, unit, i, parts);
+    CollectOptions own = options;
+    own.first = options.first + share.first;
+    own.count = share.count;
+    if (i > 0) own.seen.clear();
+    return observe::to_bytes(collect_here(model, values, source, own, context));
+  });
+  StatisticMap statistics;
+  for (const Bytes& part : found) append(statistics, observe::from_bytes(part));
+  return statistics;
+}
+
 /// The pass of all ranks: each has neighbouring batches, and what they saw is joined in their
 /// order, as if one process had seen all.
 StatisticMap collect_together(const Model& model, const std::vector<std::string>& values,
                               SampleSource& source, const CollectOptions& options,
                               const Context& context) {
   Ranks& ranks = *context.ranks;
+  if (ranks.elastic()) return collect_among_living(model, values, source, options, context);
   const std::int64_t fixed = fixed_batch(model);
   const Share share = share_of(samples_of(source, options), fixed > 0 ? fixed : options.batch,
                                ranks.rank(), ranks.size());

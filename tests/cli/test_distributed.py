@@ -267,33 +267,43 @@ class DistributedTest(harness.CliTest):
                                 "--shard", "1/30", expect=3)
         self.assertIn("take fewer parts", error.stderr)
 
-    def long_launch(self):
-        """Two ranks with work for several seconds, and their process ids by rank."""
+    def long_launch(self, ranks=2, *more):
+        """Ranks with work for several seconds, and their process ids by rank."""
         samples = 20000
         path = self.dir / "many.npy"
         if not path.exists():
             harness.write_npy(path, "<f4", (samples, 3, 8, 8),
                               [((i * 7919) % 1000) / 250 - 2 for i in range(192)] * samples)
-        launcher = subprocess.Popen([harness.PROGRAM, "launch", "-n", "2", "calibrate",
+        launcher = subprocess.Popen([harness.PROGRAM, "launch", "-n", str(ranks), "calibrate",
                                      "model.onnx", "-o", "killed.stats", "--data", "many.npy",
-                                     "--batch", "1"],
+                                     "--batch", "1", *more],
                                     cwd=self.dir, env=clean_environment(), stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE, text=True)
         children = {}
         until = time.monotonic() + 20
-        while len(children) < 2 and time.monotonic() < until:
+        while len(children) < ranks and time.monotonic() < until:
             for each in pathlib.Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children") \
                     .read_text().split():
                 try:
                     text = pathlib.Path(f"/proc/{each}/environ").read_bytes()
                 except OSError:
                     continue
-                for rank in (0, 1):
+                for rank in range(ranks):
                     if f"\0RANK={rank}\0".encode() in b"\0" + text:
                         children[rank] = int(each)
             time.sleep(0.05)
-        self.assertEqual(len(children), 2)
+        self.assertEqual(len(children), ranks)
         return launcher, children
+
+    def wait_until_busy(self, process, seconds):
+        """Until a process has computed for so long: loading the engine takes less."""
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            times = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+            if (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK") >= seconds:
+                return
+            time.sleep(0.02)
+        self.fail("the rank does nothing")
 
     def test_a_rank_that_is_killed(self):
         launcher, children = self.long_launch()
@@ -302,6 +312,41 @@ class DistributedTest(harness.CliTest):
         self.assertEqual((code, out), (5, ""), errors)
         self.assertIn("quench: error: rank 1 was ended by signal 9", errors)
         self.assertFalse((self.dir / "killed.stats").exists())
+
+    def test_others_do_the_share_of_a_rank_that_is_killed(self):
+        launcher, children = self.long_launch(3, "--elastic")
+        self.wait_until_busy(children[1], 1.5)
+        os.kill(children[1], signal.SIGKILL)
+        code, out, errors = self.end(launcher)
+        self.assertEqual((code, out), (0, ""), errors)
+        self.assertEqual(errors,
+                         "quench: warning: rank 1 was ended by signal 9: others do its share\n")
+        self.run_quench("calibrate", "model.onnx", "-o", "alone.stats", "--data", "many.npy",
+                        "--batch", "1")
+        self.assertEqual(self.bytes_of("killed.stats"), self.bytes_of("alone.stats"))
+        (self.dir / "killed.stats").unlink()
+
+    def test_rank_0_cannot_be_spared(self):
+        launcher, children = self.long_launch(2, "--elastic")
+        self.wait_until_busy(children[0], 1.0)
+        os.kill(children[0], signal.SIGKILL)
+        code, out, errors = self.end(launcher)
+        self.assertEqual((code, out), (5, ""), errors)
+        self.assertIn("quench: error: rank 0 was ended by signal 9", errors)
+        self.assertFalse((self.dir / "killed.stats").exists())
+
+    def test_elastic_results_are_those_of_one_process(self):
+        self.run_quench("calibrate", "model.onnx", "-o", "still.stats", "--data", "images.npy")
+        self.launch(3, "calibrate", "model.onnx", "-o", "still3.stats", "--data", "images.npy",
+                    "--elastic")
+        self.assertEqual(self.bytes_of("still3.stats"), self.bytes_of("still.stats"))
+        words = ["analyze", "sensitivity", "model.onnx", "--data", "images.npy"]
+        self.run_quench(*words, "-o", "still1")
+        self.launch(3, *words, "-o", "still3", "--elastic")
+        self.assertEqual(self.bytes_of("still3/analysis.txt"), self.bytes_of("still1/analysis.txt"))
+        self.assertIn("--distributed", self.run_quench(
+            "calibrate", "model.onnx", "-o", "x.stats", "--data", "images.npy", "--elastic",
+            expect=2).stderr)
 
     def test_a_launch_that_is_stopped(self):
         launcher, children = self.long_launch()

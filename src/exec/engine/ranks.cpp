@@ -18,6 +18,7 @@
 namespace quench::exec {
 namespace {
 
+constexpr std::size_t kMostNote = std::size_t{4} << 20U;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
 
 /// FNV-1a.
@@ -32,7 +33,7 @@ class GlooRanks final : public Ranks {
   explicit GlooRanks(const RankOptions& options) : store_(options) {
     try {
       store_.wait_for_all();
-      store_.guarded([&] { connect(options); });
+      if (!options.elastic) store_.guarded([&] { connect(options); });
     } catch (const Error& error) {
       (void)store_.fail(error.kind(), error.what());  // those who came are told
       throw;
@@ -76,6 +77,38 @@ class GlooRanks final : public Ranks {
       return bytes;
     });
   }
+
+  bool elastic() const noexcept override { return store_.options().elastic; }
+
+  // In parts: libtorch's store takes no text of more than 8 MiB.
+  void leave_note(const std::string& key, std::span<const std::byte> bytes) override {
+    std::int64_t parts = 0;
+    while (!bytes.empty()) {
+      const auto part = bytes.first(std::min(bytes.size(), kMostNote));
+      store_.set(format("{}/{}", key, parts++),
+                 {reinterpret_cast<const char*>(part.data()), part.size()});
+      bytes = bytes.subspan(part.size());
+    }
+    store_.set(key, format("{}", parts));
+  }
+
+  std::optional<std::vector<std::byte>> note(const std::string& key) override {
+    if (!store_.has(key)) return std::nullopt;
+    const int parts = std::stoi(store_.get(key));
+    std::vector<std::byte> bytes;
+    for (int i = 0; i < parts; ++i) {
+      const std::string part = store_.get(format("{}/{}", key, i));
+      const auto more = std::as_bytes(std::span(part));
+      bytes.insert(bytes.end(), more.begin(), more.end());
+    }
+    return bytes;
+  }
+
+  int claim(const std::string& key, int from) override {
+    const std::string expected = from < 0 ? std::string() : format("{}", from);
+    return std::stoi(store_.exchange(key, expected, format("{}", rank())));
+  }
+  bool alive(int rank) override { return store_.alive(rank); }
 
   std::int64_t open_queue() override { return queues_++; }
   std::int64_t take(std::int64_t queue) override {

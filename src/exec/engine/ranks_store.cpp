@@ -16,6 +16,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kBeat = 500ms;
 /// A rank beats on a thread of its own: so long a silence is no long computation.
 constexpr double kSilence = 60;
+/// Where others would do its share: one that only slept does no harm, the work is done twice.
+constexpr auto kLost = 5s;
 constexpr const char* kFailed = "failed";
 
 std::chrono::milliseconds milliseconds(double seconds) {
@@ -104,6 +106,26 @@ std::int64_t RankStore::add(const std::string& key, std::int64_t value) {
 
 void RankStore::remove(const std::string& key) {
   guarded([&] { (void)store_->deleteKey(key); });
+}
+
+bool RankStore::has(const std::string& key) {
+  return guarded([&] { return store_->check({key}); });
+}
+
+std::string RankStore::exchange(const std::string& key, std::string_view from,
+                                std::string_view to) {
+  return guarded([&] {
+    const std::vector<std::uint8_t> now = store_->compareSet(key, bytes_of(from), bytes_of(to));
+    return std::string(now.begin(), now.end());
+  });
+}
+
+bool RankStore::alive(int rank) {
+  const std::int64_t beat = add(beat_of(rank), 0);
+  const auto now = Clock::now();
+  Heard& heard = heard_[rank];
+  if (beat != heard.beat) heard = {.beat = beat, .when = now};
+  return now - heard.when < kLost;
 }
 
 void RankStore::wait_for(const std::string& key, int from) {
@@ -216,11 +238,20 @@ bool RankStore::fail(ErrorKind kind, std::string_view sentence) noexcept {
 
 void RankStore::leave() {
   leaving_ = true;
+  set(format("left/{}", options_.rank), "1");
   const std::int64_t left = add("left", 1);
   if (options_.rank != 0 || left == options_.size) return;
   const auto begin = Clock::now();
   const std::chrono::duration<double> most(std::min(kSilence, options_.timeout_seconds));
-  while (add("left", 0) < options_.size && Clock::now() - begin < most) {
+  const auto still_there = [&] {
+    if (!options_.elastic) return add("left", 0) < options_.size;
+    // One that died never leaves.
+    for (int rank = 1; rank < options_.size; ++rank) {
+      if (!has(format("left/{}", rank)) && alive(rank)) return true;
+    }
+    return false;
+  };
+  while (still_there() && Clock::now() - begin < most) {
     check();
     std::this_thread::sleep_for(5ms);
   }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -41,6 +43,11 @@ class RankStore {
   void remove(const std::string& key);
   /// Returns when `from` has set the key; throws when a rank has failed or `from` is silent.
   void wait_for(const std::string& key, int from);
+  bool has(const std::string& key);
+  /// `to` in place of `from`, which is empty where there is no such key; what is there now.
+  std::string exchange(const std::string& key, std::string_view from, std::string_view to);
+  /// Whether a rank has been heard of lately, as far as was looked.
+  bool alive(int rank);
   /// All ranks are here; else an Error that names the first missing.
   void wait_for_all();
   void check();
@@ -69,7 +76,13 @@ class RankStore {
   std::optional<RankFailure> failure();
   void note(RankFailure failure);
 
+  struct Heard {
+    std::int64_t beat = -1;
+    std::chrono::steady_clock::time_point when;
+  };
+
   RankOptions options_;
+  std::map<int, Heard> heard_;
   c10::intrusive_ptr<c10d::TCPStore> store_;
   std::mutex mutex_;
   std::condition_variable stop_;

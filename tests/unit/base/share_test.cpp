@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 namespace quench {
@@ -59,6 +60,10 @@ struct Hub {
   std::condition_variable changed;
   std::map<std::pair<int, int>, std::deque<Bytes>> waiting;
   std::map<std::int64_t, std::int64_t> queues;
+  bool elastic = false;
+  std::map<std::string, Bytes> notes;
+  std::map<std::string, int> owners;
+  std::set<int> dead;
 };
 
 class ThreadRanks final : public Ranks {
@@ -83,6 +88,26 @@ class ThreadRanks final : public Ranks {
   std::int64_t take(std::int64_t queue) override {
     const std::lock_guard lock(hub_.mutex);
     return hub_.queues[queue]++;
+  }
+  bool elastic() const noexcept override { return hub_.elastic; }
+  void leave_note(const std::string& key, std::span<const std::byte> bytes) override {
+    const std::lock_guard lock(hub_.mutex);
+    hub_.notes[key] = Bytes(bytes.begin(), bytes.end());
+  }
+  std::optional<Bytes> note(const std::string& key) override {
+    const std::lock_guard lock(hub_.mutex);
+    const auto found = hub_.notes.find(key);
+    return found == hub_.notes.end() ? std::nullopt : std::optional(found->second);
+  }
+  int claim(const std::string& key, int from) override {
+    const std::lock_guard lock(hub_.mutex);
+    const auto [owner, is_new] = hub_.owners.try_emplace(key, rank_);
+    if (!is_new && from >= 0 && owner->second == from) owner->second = rank_;
+    return owner->second;
+  }
+  bool alive(int rank) override {
+    const std::lock_guard lock(hub_.mutex);
+    return !hub_.dead.contains(rank);
   }
   void agree(std::string_view, std::string_view) override {}
   void check() override {}
@@ -150,6 +175,40 @@ TEST(Ranks, EveryPieceIsDoneOnce) {
     }
   });
   EXPECT_EQ(done, 20);
+}
+
+TEST(Ranks, TheLivingDoWhatTheDeadLeft) {
+  struct Death {};
+  Hub hub;
+  hub.elastic = true;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      ThreadRanks ranks(hub, rank, 3);
+      try {
+        const auto results = spread(ranks, "test", 12, [&](std::int64_t i) {
+          // Rank 1 dies with a piece in its hands.
+          if (rank == 1) throw Death();
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          Packer packer;
+          packer.put(i * i);
+          return packer.take();
+        });
+        ASSERT_EQ(results.size(), 12U);
+        for (std::size_t i = 0; i < results.size(); ++i) {
+          EXPECT_EQ(Unpacker(results[i]).number(), static_cast<std::int64_t>(i * i));
+        }
+        Packer packer;
+        if (rank == 0) packer.put(std::string_view("all"));
+        EXPECT_EQ(Unpacker(broadcast(ranks, "test", packer.take())).text(), "all");
+      } catch (const Death&) {
+        const std::lock_guard lock(hub.mutex);
+        hub.dead.insert(rank);
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(hub.dead, std::set<int>{1});
 }
 
 }  // namespace
