@@ -118,12 +118,6 @@ void Op::set(std::string_view output, ValueId value, std::size_t index) {
   translator_.define(name, value);
 }
 
-void Op::become(const std::string& variable, ValueId value) {
-  translator_.rename(value, variable);
-  variables_[value] = variable;
-  translator_.define(variable, value);
-}
-
 void Op::alias(std::string_view output, ValueId value) {
   const auto* names = variables(item_.outputs, output);
   if (names != nullptr) translator_.define(names->front(), value);

@@ -37,8 +37,8 @@ Tensor transposed(const Tensor& matrix) {
 
 class Legalizer {
  public:
-  Legalizer(Graph& graph, const std::set<std::string>& kept, bool inside = false)
-      : graph_(graph), kept_(kept), inside_(inside), uses_(graph) {}
+  Legalizer(Graph& graph, const std::set<std::string>& kept)
+      : graph_(graph), kept_(kept), uses_(graph) {}
 
   void run() {
     std::vector<bool> dead(graph_.nodes.size(), false);
@@ -56,7 +56,7 @@ class Legalizer {
   bool lift_constant(const Node& node) {
     const Tensor* value = node.get<Tensor>("value");
     if (value == nullptr || kept_.contains(graph_[node.outputs[0]].name) ||
-        (!inside_ && uses_.is_output[static_cast<std::size_t>(node.outputs[0])])) {
+        uses_.is_output[static_cast<std::size_t>(node.outputs[0])]) {
       return false;
     }
     graph_[node.outputs[0]].constant = *value;
@@ -131,7 +131,6 @@ class Legalizer {
 
   Graph& graph_;
   const std::set<std::string>& kept_;
-  bool inside_;  ///< its outputs may be constants
   Uses uses_;
   std::map<std::tuple<ValueId, ValueId, ValueId>, ValueId> merged_;
 };
@@ -142,11 +141,6 @@ Model legalize(Model model, const std::set<std::string>& kept) {
   (void)infer_types(model);
   Legalizer(model.graph, kept).run();
   return model;
-}
-
-void legalize_inner(Graph& graph) {
-  const std::set<std::string> none;
-  Legalizer(graph, none, true).run();
 }
 
 }  // namespace quench::paddle::write

@@ -12,6 +12,7 @@ namespace {
 
 bool is_variable(const std::string& text) { return text.starts_with(':'); }
 
+/// Blocks inside are not written.
 bool has_block(const OpDesc& op) {
   return std::ranges::any_of(op.attrs(), [](const OpDesc::Attr& attr) {
     return attr.type() == BLOCK || attr.type() == BLOCKS;
@@ -53,7 +54,7 @@ void Originals::find_groups() {
     group.nodes.push_back(static_cast<NodeId>(i));
   }
   for (const auto& [op, group] : groups) {
-    if (!whole(group)) continue;
+    if (has_block(program_.blocks(0).ops(op)) || !whole(group)) continue;
     last_[group.nodes.back()] = group;
     inside_.insert(group.nodes.begin(), group.nodes.end());
   }
@@ -69,8 +70,7 @@ bool Originals::whole(const Group& group) const {
       return false;
     }
   }
-  if (!together(group) || !alone(group)) return false;
-  return has_block(program_.blocks(0).ops(group.op)) ? keeps_names(group) : covers(group);
+  return together(group) && alone(group) && covers(group);
 }
 
 bool Originals::same(const Group& group, const Node& node, const Origin& origin) const {
@@ -163,51 +163,6 @@ bool Originals::covers(const Group& group) const {
   return true;
 }
 
-/// Blocks inside name variables of the blocks around them: they stay as they stand where these are
-/// still called so, and still what they were.
-bool Originals::keeps_names(const Group& group) const {
-  const OpDesc& op = program_.blocks(0).ops(group.op);
-  const std::set<std::string> used = outer_variables(program_, op);
-  for (const std::string& name : used) {
-    const auto shape = shapes_.find(name);
-    if (shape == shapes_.end()) continue;
-    const Tensor* tensor = graph_.constant(graph_.find(name));
-    if (tensor == nullptr || tensor->shape() != shape->second) return false;
-  }
-  for (const NodeId id : group.nodes) {
-    const Node& node = graph_.nodes[static_cast<std::size_t>(id)];
-    const Origin& origin = *origins_[static_cast<std::size_t>(id)];
-    for (const std::string& name : captured_names(node)) {
-      if (!used.contains(name)) return false;
-    }
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool named = is_variable(origin.inputs[i]);
-      if (named && graph_[node.inputs[i]].name != origin.inputs[i].substr(1)) return false;
-    }
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      if (!is_variable(origin.outputs[i])) continue;
-      const ValueId before = graph_.find(origin.outputs[i].substr(1));
-      if (before != kNoValue && before != node.outputs[i] &&
-          read_behind(before, group.nodes.back())) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
-
-/// Whether a node behind this one, or the caller, reads a value.
-bool Originals::read_behind(ValueId value, NodeId node) const {
-  if (uses_.is_output[static_cast<std::size_t>(value)]) return true;
-  for (auto i = static_cast<std::size_t>(node) + 1; i < graph_.nodes.size(); ++i) {
-    const Node& behind = graph_.nodes[i];
-    if (std::ranges::find(behind.inputs, value) != behind.inputs.end()) return true;
-    const std::vector<std::string> captured = captured_names(behind);
-    if (std::ranges::find(captured, graph_[value].name) != captured.end()) return true;
-  }
-  return false;
-}
-
 std::map<std::string, Tensor> Originals::restored(const Group& group) const {
   const OpDesc& op = program_.blocks(0).ops(group.op);
   const OpRow* row = find_row(op.type());
@@ -238,11 +193,6 @@ bool Originals::write(NodeId id, Writer& writer) const {
   if (!inside_.contains(id)) return false;
   const auto found = last_.find(id);
   if (found == last_.end()) return true;
-  const OpDesc& op = program_.blocks(0).ops(found->second.op);
-  if (has_block(op)) {
-    write_blocks(found->second, writer);
-    return true;
-  }
   std::map<std::string, std::string> inputs;
   std::map<std::string, std::string> outputs;
   for (const auto& [name, tensor] : restored(found->second)) {
@@ -263,26 +213,8 @@ bool Originals::write(NodeId id, Writer& writer) const {
       }
     }
   }
-  writer.copy(program_.blocks(0), op, inputs, outputs);
+  writer.copy(program_.blocks(0), program_.blocks(0).ops(found->second.op), inputs, outputs);
   return true;
-}
-
-/// All that it names keeps its name; what it writes in place is called so from here on.
-void Originals::write_blocks(const Group& group, Writer& writer) const {
-  const OpDesc& op = program_.blocks(0).ops(group.op);
-  for (const std::string& name : outer_variables(program_, op)) {
-    if (shapes_.contains(name)) (void)writer.variable(graph_.find(name));
-  }
-  for (const NodeId id : group.nodes) {
-    const Node& node = graph_.nodes[static_cast<std::size_t>(id)];
-    const Origin& origin = *origins_[static_cast<std::size_t>(id)];
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      if (!is_variable(origin.outputs[i])) continue;
-      const std::string name = origin.outputs[i].substr(1);
-      if (graph_[node.outputs[i]].name != name) writer.call(node.outputs[i], name);
-    }
-  }
-  writer.copy(program_, op);
 }
 
 const OpDesc* Originals::port(std::string_view type, const std::string& variable) const {

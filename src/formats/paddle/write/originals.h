@@ -37,9 +37,6 @@ class Originals {
   bool together(const Group& group) const;
   bool alone(const Group& group) const;
   bool covers(const Group& group) const;
-  bool keeps_names(const Group& group) const;
-  void write_blocks(const Group& group, Writer& writer) const;
-  bool read_behind(ValueId value, NodeId node) const;
   /// Parameters that its nodes hold in another form, as they were.
   std::map<std::string, Tensor> restored(const Group& group) const;
   std::string input(const std::string& name, ValueId value, Writer& writer) const;

@@ -28,9 +28,6 @@ class PirOps {
   /// variables. Gives the number of the first result.
   std::int64_t add(Json op, const std::vector<std::vector<std::string>>& made);
   std::int64_t number(const std::string& variable) const;
-  bool has(const std::string& variable) const { return numbers_.contains(variable); }
-  /// A number for a value inside an operator.
-  std::int64_t fresh() { return next_++; }
   Json take() { return std::move(ops_); }
 
  private:

@@ -67,7 +67,6 @@ class PirWriter {
     for (Json& operand : json["I"]) {
       operand["%"] = operand_of(pir::integer(operand, "%"), inputs);
     }
-    if (json.contains("regions")) copy_regions(json, inputs);
     std::vector<std::vector<std::string>> made;
     for (const Json& result : json["O"]) {
       const auto names = original_->names.find(pir::integer(result, "%"));
@@ -79,60 +78,6 @@ class PirWriter {
       }
     }
     ops_.add(std::move(json), made);
-  }
-
-  /// What regions make gets new numbers; what they read of the values around them has those of now.
-  /// Their arguments have numbers below 0, which stay.
-  void copy_regions(Json& json, const Renames& inputs) {
-    std::map<std::int64_t, std::int64_t> numbers;
-    number_results(json, numbers);
-    renumber(json, numbers, inputs);
-  }
-
-  template <typename Visit>
-  static void for_each_inner(Json& json, const Visit& visit) {
-    for (Json& region : json["regions"]) {
-      for (Json& block : region["blocks"]) {
-        for (Json& op : block["ops"]) visit(op);
-      }
-    }
-  }
-
-  void number_results(Json& json, std::map<std::int64_t, std::int64_t>& numbers) {
-    for_each_inner(json, [&](Json& op) {
-      for (Json& result : op["O"]) {
-        const std::int64_t then = pir::integer(result, "%");
-        result["%"] = numbers[then] = ops_.fresh();
-      }
-      if (op.contains("regions")) number_results(op, numbers);
-    });
-  }
-
-  void renumber(Json& json, const std::map<std::int64_t, std::int64_t>& numbers,
-                const Renames& inputs) {
-    for_each_inner(json, [&](Json& op) {
-      for (Json& operand : op["I"]) {
-        const std::int64_t then = pir::integer(operand, "%");
-        if (then <= 0) continue;
-        const auto inner = numbers.find(then);
-        operand["%"] = inner == numbers.end() ? outer_of(then, inputs) : inner->second;
-      }
-      if (op.contains("regions")) renumber(op, numbers, inputs);
-    });
-  }
-
-  /// A value around a region: under its name, or copied with what made it.
-  std::int64_t outer_of(std::int64_t then, const Renames& inputs) {
-    const auto names = original_->names.find(then);
-    if (names != original_->names.end() && names->second.size() == 1 &&
-        ops_.has(names->second[0])) {
-      return ops_.number(names->second[0]);
-    }
-    if (!original_->makers.contains(then)) {
-      fail(ErrorKind::Unsupported,
-           "a block of the program reads a value that is no longer there; write a .pdmodel");
-    }
-    return operand_of(then, inputs);
   }
 
   /// The number that an operand has now. What is no variable of ours is copied with what made it:

@@ -10,25 +10,16 @@
 namespace quench::paddle::write {
 namespace {
 
-void note_unknown(const Node& node, bool inside, std::set<std::string>& unknown) {
-  // Constants inside become parameters.
-  if (inside && node.op_type == "Constant" && node.get<Tensor>("value") != nullptr) return;
-  if (!node.domain.empty()) {
-    unknown.insert(node.domain + "." + node.op_type);
-  } else if (write_row(node.op_type) == nullptr) {
-    unknown.insert(node.op_type);
-  }
-  for (const Attribute& attribute : node.attributes) {
-    const auto* inner = std::get_if<GraphBox>(&attribute.data);
-    if (inner == nullptr) continue;
-    for (const Node& each : (*inner)->nodes) note_unknown(each, true, unknown);
-  }
-}
-
 void check_operators(const Graph& graph, const Originals& originals) {
   std::set<std::string> unknown;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (!originals.has(static_cast<NodeId>(i))) note_unknown(graph.nodes[i], false, unknown);
+    const Node& node = graph.nodes[i];
+    if (originals.has(static_cast<NodeId>(i))) continue;
+    if (!node.domain.empty()) {
+      unknown.insert(node.domain + "." + node.op_type);
+    } else if (write_row(node.op_type) == nullptr) {
+      unknown.insert(node.op_type);
+    }
   }
   if (unknown.empty()) return;
   fail(ErrorKind::Unsupported, "Paddle has no counterpart for {}; write the model as ONNX",

@@ -96,24 +96,12 @@ Op& Op::set(const char* name, const AttrValue& value) {
   return *this;
 }
 
-Op& Op::set_block(const char* name, std::int32_t index) {
-  OpDesc::Attr& attr = *desc_.add_attrs();
-  attr.set_name(name);
-  attr.set_type(BLOCK);
-  attr.set_block_idx(index);
-  return *this;
-}
-
 Writer::Writer(const Graph& graph) : graph_(graph) {
   BlockDesc& block = *program_.add_blocks();
   block.set_idx(0);
   block.set_parent_idx(-1);
-  name_values();
-}
-
-void Writer::name_values() {
-  for (const Value& value : graph_.values()) {
-    if (!value.constant && !value.captured) types_.emplace(value.name, value.type);
+  for (const Value& value : graph.values()) {
+    if (!value.constant) types_.emplace(value.name, value.type);
   }
 }
 
@@ -121,14 +109,13 @@ std::string Writer::variable(ValueId value) {
   const auto known = names_.find(value);
   if (known != names_.end()) return known->second;
   const Value& what = graph_[value];
-  if (what.captured) return outer_->variable(outer_->graph().find(what.name));
   std::string name = what.constant ? parameter(what.name, *what.constant) : what.name;
   return names_[value] = std::move(name);
 }
 
 void Writer::call(ValueId value, const std::string& name) {
   if (const Tensor* tensor = graph_.constant(value)) {
-    root().parameters_.emplace(name, *tensor);
+    parameters_.emplace(name, *tensor);
   } else {
     types_.erase(graph_[value].name);
     types_.emplace(name, graph_[value].type);
@@ -143,8 +130,8 @@ std::string Writer::derived(ValueId constant, std::string_view stem, Tensor tens
 }
 
 std::string Writer::restored(const std::string& name, const Tensor& tensor) {
-  const auto known = parameters().find(name);
-  const bool same = known != parameters().end() && known->second.shape() == tensor.shape() &&
+  const auto known = parameters_.find(name);
+  const bool same = known != parameters_.end() && known->second.shape() == tensor.shape() &&
                     std::ranges::equal(known->second.bytes(), tensor.bytes());
   return same ? name : parameter(name, tensor);
 }
@@ -159,7 +146,7 @@ std::string Writer::free_name(std::string_view stem) const {
 
 std::string Writer::parameter(std::string_view stem, Tensor tensor) {
   const std::string name = free_name(stem);
-  root().parameters_.emplace(name, std::move(tensor));
+  parameters_.emplace(name, std::move(tensor));
   return name;
 }
 
@@ -170,7 +157,7 @@ std::string Writer::temporary(std::string_view stem, const ValueType& like) {
 }
 
 Op Writer::op(const char* type) {
-  OpDesc& desc = *this->desc().add_ops();
+  OpDesc& desc = *program_.mutable_blocks(0)->add_ops();
   desc.set_type(type);
   // Paddle's own tools ask every operator whether it is of the forward pass.
   return Op(desc).set("op_role", 0);
@@ -179,7 +166,7 @@ Op Writer::op(const char* type) {
 void Writer::copy(const BlockDesc& block, const OpDesc& op,
                   const std::map<std::string, std::string>& inputs,
                   const std::map<std::string, std::string>& outputs) {
-  OpDesc& desc = *this->desc().add_ops();
+  OpDesc& desc = *program_.mutable_blocks(0)->add_ops();
   desc = op;
   const auto rename = [&](const auto& names, std::string& name) {
     const auto found = names.find(name);
@@ -230,26 +217,6 @@ void Writer::fetch(const Originals& originals) {
   }
 }
 
-void Writer::declare(BlockDesc& block, const std::string& name,
-                     const std::map<std::string, VarDesc>& known) const {
-  VarDesc& var = *block.add_vars();
-  const auto original = known.find(name);
-  const auto parameter = parameters().find(name);
-  if (original != known.end()) {
-    var = original->second;
-  } else {
-    var.set_name(name);
-  }
-  if (parameter != parameters().end()) {
-    declare_parameter(var, parameter->second);
-  } else if (original == known.end()) {
-    const auto type = types_.find(name);
-    set_type(var, type == types_.end() ? DType::Float32 : type->second.dtype,
-             type == types_.end() ? std::nullopt : type->second.shape);
-    var.set_persistable(false);
-  }
-}
-
 ProgramDesc Writer::take(const Originals& originals) {
   BlockDesc& block = *program_.mutable_blocks(0);
   std::map<std::string, VarDesc> known = copied_;
@@ -260,11 +227,24 @@ ProgramDesc Writer::take(const Originals& originals) {
   } else {
     program_.mutable_version()->set_version(0);
   }
-  std::set<std::string> used = variables_of(block);
-  // What only inner blocks have of parameters is declared here, too.
-  for (const auto& [name, tensor] : parameters_) used.insert(name);
-  for (const std::string& name : used) {
-    if (name != "feed" && name != "fetch") declare(block, name, known);
+  for (const std::string& name : variables_of(block)) {
+    if (name == "feed" || name == "fetch") continue;
+    VarDesc& var = *block.add_vars();
+    const auto original = known.find(name);
+    const auto parameter = parameters_.find(name);
+    if (original != known.end()) {
+      var = original->second;
+    } else {
+      var.set_name(name);
+    }
+    if (parameter != parameters_.end()) {
+      declare_parameter(var, parameter->second);
+    } else if (original == known.end()) {
+      const auto type = types_.find(name);
+      set_type(var, type == types_.end() ? DType::Float32 : type->second.dtype,
+               type == types_.end() ? std::nullopt : type->second.shape);
+      var.set_persistable(false);
+    }
   }
   return std::move(program_);
 }
