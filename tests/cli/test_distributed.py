@@ -269,7 +269,7 @@ class DistributedTest(harness.CliTest):
 
     def long_launch(self, ranks=2, *more):
         """Ranks with work for several seconds, and their process ids by rank."""
-        samples = 20000
+        samples = 60000
         path = self.dir / "many.npy"
         if not path.exists():
             harness.write_npy(path, "<f4", (samples, 3, 8, 8),
@@ -315,7 +315,7 @@ class DistributedTest(harness.CliTest):
 
     def test_others_do_the_share_of_a_rank_that_is_killed(self):
         launcher, children = self.long_launch(3, "--elastic")
-        self.wait_until_busy(children[1], 1.5)
+        self.wait_until_busy(children[1], 0.9)
         os.kill(children[1], signal.SIGKILL)
         code, out, errors = self.end(launcher)
         self.assertEqual((code, out), (0, ""), errors)
@@ -328,7 +328,7 @@ class DistributedTest(harness.CliTest):
 
     def test_rank_0_cannot_be_spared(self):
         launcher, children = self.long_launch(2, "--elastic")
-        self.wait_until_busy(children[0], 1.0)
+        self.wait_until_busy(children[0], 0.9)
         os.kill(children[0], signal.SIGKILL)
         code, out, errors = self.end(launcher)
         self.assertEqual((code, out), (5, ""), errors)
