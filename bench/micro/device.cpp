@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "noise.h"
 #include "quench/ptq.h"
 
 namespace {
@@ -19,24 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using quench::Tensor;
 using quench::TensorMap;
-
-/// A batch of noise for every input; dimensions that are open are the batch.
-TensorMap noise(const std::vector<quench::Value>& inputs, std::int64_t batch) {
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  TensorMap feeds;
-  for (const quench::Value& input : inputs) {
-    quench::Shape shape;
-    for (const quench::Dim& dim : *input.type.shape) {
-      shape.push_back(dim.known() ? dim.value : batch);
-    }
-    shape.at(0) = batch;
-    Tensor tensor = Tensor::zeros(quench::DType::Float32, shape);
-    for (float& each : tensor.mutable_data<float>()) each = normal(random);
-    feeds[input.name] = std::move(tensor);
-  }
-  return feeds;
-}
+using quench::benchmarks::noise;
 
 /// The median of `rounds` runs, each of which ends when its outputs are here.
 template <typename Run>

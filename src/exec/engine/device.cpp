@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/format.h"
+#include "exec/engine/cuda/kernels.h"
 #include "exec/fused.h"
 
 namespace quench::exec {
@@ -24,13 +25,8 @@ constexpr std::string_view kLibrary = "libtorch_cuda.so";
 void load_cuda() {
   static std::once_flag once;
   std::call_once(once, [] {
-    Dl_info where{};
-    if (::dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &where) == 0 ||
-        where.dli_fname == nullptr) {
-      fail(ErrorKind::Internal, "libtorch cannot be found in this process");
-    }
     std::error_code ignored;
-    const fs::path folder = fs::canonical(where.dli_fname, ignored).parent_path();
+    const fs::path folder = torch_folder();
     const fs::path path = folder / kLibrary;
     if (!fs::exists(path, ignored)) {
       fail(ErrorKind::Unsupported,

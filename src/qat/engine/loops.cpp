@@ -21,23 +21,6 @@ inline float saturate(float value, const Scaling& scaling) {
 
 inline float rounded(float value) { return (value + kMagic) - kMagic; }
 
-/// 32 bits that look random, of a seed and a place; multiplications of 32 bits fill vectors.
-inline std::uint32_t scrambled(std::uint32_t seed, std::uint32_t place) {
-  std::uint32_t bits = seed + place * 0x9E3779B9U;
-  bits = (bits ^ (bits >> 16U)) * 0x21F0AAADU;
-  bits = (bits ^ (bits >> 15U)) * 0x735A2D97U;
-  return bits ^ (bits >> 15U);
-}
-
-inline std::uint32_t seed_of(const Chance& chance) {
-  return static_cast<std::uint32_t>(chance.seed ^ (chance.seed >> 32U));
-}
-
-/// What a taken element's bits are below.
-inline std::uint32_t bound_of(const Chance& chance) {
-  return static_cast<std::uint32_t>(std::clamp(chance.share, 0.0, 1.0) * 4294967295.0);
-}
-
 }  // namespace
 
 QUENCH_MULTIVERSION(void, fake_quantize_loop,
@@ -77,11 +60,10 @@ QUENCH_MULTIVERSION(ScalingGradient, fake_quantize_gradient,
 }
 
 QUENCH_MULTIVERSION(void, mix_loop,
-                    (const float* one, const float* other, std::int64_t count, const Chance& chance,
-                     float* dst),
+                    (const float* one, const float* other, std::int64_t count,
+                     const StretchChance& chance, float* dst),
                     (one, other, count, chance, dst)) {
-  const std::uint32_t seed = seed_of(chance);
-  const std::uint32_t bound = bound_of(chance);
+  const auto [bound, seed] = chance;
   for (std::int64_t i = 0; i < count; ++i) {
     const float kept = one[i];
     const float given = other[i];
@@ -90,11 +72,10 @@ QUENCH_MULTIVERSION(void, mix_loop,
 }
 
 QUENCH_MULTIVERSION(void, unmix_loop,
-                    (const float* gradient, std::int64_t count, const Chance& chance, float* done,
-                     float* dother),
+                    (const float* gradient, std::int64_t count, const StretchChance& chance,
+                     float* done, float* dother),
                     (gradient, count, chance, done, dother)) {
-  const std::uint32_t seed = seed_of(chance);
-  const std::uint32_t bound = bound_of(chance);
+  const auto [bound, seed] = chance;
   for (std::int64_t i = 0; i < count; ++i) {
     const bool taken = scrambled(seed, static_cast<std::uint32_t>(i)) < bound;
     const float value = gradient[i];

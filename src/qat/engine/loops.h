@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "qat/engine/chance.h"
+
 namespace quench::qat {
 
 /// A scale, and the least and greatest integer with the zero point already taken off.
@@ -19,9 +21,6 @@ struct ScalingGradient {
   double offset = 0;
 };
 
-/// Elements whose sums are taken on their own, so that the result does not depend on threads.
-inline constexpr std::int64_t kStretch = 16384;
-
 /// dst = saturate(round(src / scale)) * scale, rounding halves to even: what QuantizeLinear and
 /// DequantizeLinear make of it. NaN stays.
 void fake_quantize_loop(const float* src, std::int64_t count, const Scaling& scaling, float* dst);
@@ -31,18 +30,22 @@ void fake_quantize_loop(const float* src, std::int64_t count, const Scaling& sca
 ScalingGradient fake_quantize_gradient(const float* src, const float* gradient, std::int64_t count,
                                        const Scaling& scaling, float* dsrc);
 
-/// Which elements of a tensor are taken by chance: decided by the seed and an element's place, so
-/// that threads do not matter and a backward pass finds the same ones.
+/// The elements of a tensor that are taken by chance.
 struct Chance {
-  double share = 0;  ///< of the elements that are taken
+  double share = 0;  ///< of all
   std::uint64_t seed = 0;
+};
+/// The same for one stretch of it.
+struct StretchChance {
+  std::uint32_t bound = 0;  ///< of `bound_of_share`
+  std::uint32_t seed = 0;   ///< of `seed_of_stretch`
 };
 
 /// At most kStretch elements: dst = taken ? one : other.
-void mix_loop(const float* one, const float* other, std::int64_t count, const Chance& chance,
+void mix_loop(const float* one, const float* other, std::int64_t count, const StretchChance& chance,
               float* dst);
 /// The gradients of that.
-void unmix_loop(const float* gradient, std::int64_t count, const Chance& chance, float* done,
+void unmix_loop(const float* gradient, std::int64_t count, const StretchChance& chance, float* done,
                 float* dother);
 
 }  // namespace quench::qat

@@ -17,8 +17,8 @@ void for_each_stretch(std::int64_t elements, const Chance& chance, const Body& b
   at::parallel_for(0, stretches, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t first = i * kStretch;
-      const Chance own{.share = chance.share,
-                       .seed = (chance.seed + static_cast<std::uint64_t>(i)) * 0x9E3779B97F4A7C15U};
+      const StretchChance own{.bound = bound_of_share(chance.share),
+                              .seed = seed_of_stretch(chance.seed, static_cast<std::uint64_t>(i))};
       body(first, std::min(kStretch, elements - first), own);
     }
   });
@@ -45,7 +45,7 @@ class Mix : public torch::autograd::Function<Mix> {
     const float* others = other.data_ptr<float>();
     float* dst = result.data_ptr<float>();
     for_each_stretch(one.numel(), {.share = share, .seed = static_cast<std::uint64_t>(seed)},
-                     [&](auto first, auto count, const Chance& chance) {
+                     [&](auto first, auto count, const StretchChance& chance) {
                        mix_loop(ones + first, others + first, count, chance, dst + first);
                      });
     context->save_for_backward({result});  // its layout
@@ -66,7 +66,7 @@ class Mix : public torch::autograd::Function<Mix> {
     const float* from = gradient.data_ptr<float>();
     float* ones = done.data_ptr<float>();
     float* others = dother.data_ptr<float>();
-    for_each_stretch(layout.numel(), all, [&](auto first, auto count, const Chance& chance) {
+    for_each_stretch(layout.numel(), all, [&](auto first, auto count, const StretchChance& chance) {
       unmix_loop(from + first, count, chance, ones + first, others + first);
     });
     return {done, dother, at::Tensor(), at::Tensor()};

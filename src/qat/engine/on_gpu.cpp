@@ -22,10 +22,6 @@ exec::Launch launch_of(const at::Tensor& tensor) {
   return {.x = (tensor.numel() + kStretch - 1) / kStretch, .threads = 256};
 }
 
-unsigned bound_of(const Chance& chance) {
-  return static_cast<unsigned>(std::clamp(chance.share, 0.0, 1.0) * 4294967295.0);
-}
-
 }  // namespace
 
 at::Tensor fake_quantize_on_gpu(const GpuRows& rows) {
@@ -84,14 +80,15 @@ at::Tensor round_bias_on_gpu(const at::Tensor& bias, const at::Tensor& weight_sc
 at::Tensor mix_on_gpu(const at::Tensor& one, const at::Tensor& other, const Chance& chance) {
   at::Tensor result = at::empty_like(one);
   kernels(one).launch("mix", launch_of(one), one.data_ptr(), other.data_ptr(), one.numel(),
-                      bound_of(chance), chance.seed, result.data_ptr());
+                      bound_of_share(chance.share), chance.seed, result.data_ptr());
   return result;
 }
 
 std::array<at::Tensor, 2> unmix_on_gpu(const at::Tensor& gradient, const Chance& chance) {
   std::array<at::Tensor, 2> both = {at::empty_like(gradient), at::empty_like(gradient)};
   kernels(gradient).launch("unmix", launch_of(gradient), gradient.data_ptr(), gradient.numel(),
-                           bound_of(chance), chance.seed, both[0].data_ptr(), both[1].data_ptr());
+                           bound_of_share(chance.share), chance.seed, both[0].data_ptr(),
+                           both[1].data_ptr());
   return both;
 }
 

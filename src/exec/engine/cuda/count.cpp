@@ -2,18 +2,14 @@
 // Two passes over each tensor: what it comes to, then its bins.
 #include "exec/engine/cuda/count.h"
 
-#include "exec/engine/bridge.h"
+#include "exec/engine/cuda/statistics_layout.h"
 #include "quant/bin_range.h"
 
 namespace quench::exec {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kLanes = 16;
-constexpr std::int64_t kPieceBytes = 40;  ///< of statistics.cu's Piece
-constexpr std::int64_t kRangeBytes = 24;  ///< of its SampleBins
-constexpr std::int64_t kChunk = 65536;
-constexpr std::int64_t kGroup = 16;
+constexpr auto kBinsBytes = static_cast<std::int64_t>(sizeof(SampleBins));
 
 std::int64_t divided(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
 
@@ -38,29 +34,30 @@ void TapCounter::count(std::size_t tap, const at::Tensor& value) {
   const std::int64_t pieces = divided(elements, quant::kPiece);
   const auto bytes = at::TensorOptions(device_).dtype(at::kByte);
   const auto summary_bytes = samples * static_cast<std::int64_t>(sizeof(SampleSummary));
-  const at::Tensor parts = at::empty({samples * pieces * kPieceBytes}, bytes);
+  const at::Tensor parts =
+      at::empty({samples * pieces * static_cast<std::int64_t>(sizeof(PieceSummary))}, bytes);
   const at::Tensor histograms =
       at::zeros({samples, quant::kMaxBins}, at::TensorOptions(device_).dtype(at::kInt));
-  const at::Tensor ranges = at::empty({(samples + 1) * kRangeBytes}, bytes);
-  void* common = static_cast<char*>(ranges.data_ptr()) + samples * kRangeBytes;
+  const at::Tensor ranges = at::empty({(samples + 1) * kBinsBytes}, bytes);
+  void* common = static_cast<char*>(ranges.data_ptr()) + samples * kBinsBytes;
   const at::Tensor result = at::zeros(
       {summary_bytes + quant::kMaxBins * static_cast<std::int64_t>(sizeof(std::int64_t))}, bytes);
   void* summaries = result.data_ptr();
   void* bins = static_cast<char*>(summaries) + summary_bytes;
   kernels_->launch(half ? "summarize_half" : "summarize_float",
-                   {.x = divided(samples * pieces * kLanes, kThreads), .threads = kThreads},
+                   {.x = divided(samples * pieces * kPieceThreads, kThreads), .threads = kThreads},
                    rows.data_ptr(), elements, pieces, samples, parts.data_ptr());
   kernels_->launch("join_pieces", {.x = divided(samples, 32), .threads = 32}, parts.data_ptr(),
                    elements, pieces, samples, summaries, ranges.data_ptr());
   kernels_->launch("join_ranges", {.threads = 1024}, summaries, samples, common);
   kernels_->launch(half ? "count_half" : "count_float",
-                   {.x = divided(elements, kChunk), .y = samples, .threads = kThreads},
+                   {.x = divided(elements, kCountedElements), .y = samples, .threads = kThreads},
                    rows.data_ptr(), elements, summaries, ranges.data_ptr(), histograms.data_ptr());
-  kernels_->launch("find_ranks", {.x = samples, .threads = kThreads}, histograms.data_ptr(),
+  kernels_->launch("find_ranks", {.x = samples, .threads = kRankThreads}, histograms.data_ptr(),
                    ranges.data_ptr(), summaries);
   kernels_->launch(
       "join_bins",
-      {.x = quant::kMaxBins / kThreads, .y = divided(samples, kGroup), .threads = kThreads},
+      {.x = quant::kMaxBins / kThreads, .y = divided(samples, kJoinedSamples), .threads = kThreads},
       histograms.data_ptr(), summaries, ranges.data_ptr(), samples, common, bins);
   counted_[tap].push_back({.samples = samples, .bytes = result});
 }

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <mutex>
 
@@ -15,8 +14,6 @@
 
 namespace quench::exec {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Headers of C++ that the shared texts include: NVRTC has none.
 constexpr CudaText kShims[] = {
@@ -55,11 +52,7 @@ void find(void* library, const char* name, Function& function) {
 /// libtorch's own door to NVRTC knows where both libraries are.
 const Driver& driver() {
   static const Driver kDriver = [] {
-    Dl_info where{};
-    const bool found = ::dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &where) != 0 &&
-                       where.dli_fname != nullptr;
-    const fs::path folder = found ? fs::path(where.dli_fname).parent_path() : fs::path();
-    const std::string path = (folder / "libcaffe2_nvrtc.so").string();
+    const std::string path = (torch_folder() / "libcaffe2_nvrtc.so").string();
     void* library = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (library == nullptr) {
       const char* reason = ::dlerror();
@@ -165,6 +158,16 @@ class Loaded final : public CudaKernels {
 };
 
 }  // namespace
+
+std::filesystem::path torch_folder() {
+  Dl_info where{};
+  if (::dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &where) == 0 ||
+      where.dli_fname == nullptr) {
+    fail(ErrorKind::Internal, "libtorch cannot be found in this process");
+  }
+  std::error_code ignored;
+  return std::filesystem::canonical(where.dli_fname, ignored).parent_path();
+}
 
 std::shared_ptr<CudaKernels> cuda_kernels(const std::string& file, int gpu) {
   static std::mutex mutex;

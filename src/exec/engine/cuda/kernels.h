@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,8 +33,11 @@ class CudaKernels {
   virtual void start(const char* name, const Launch& size, void** arguments) = 0;
 };
 
-/// `statistics` or `training`. Throws Error(Unsupported) that says why they cannot be had; the
-/// second call for one GPU gives the first one's.
+/// The folder of libtorch's libraries in this process.
+std::filesystem::path torch_folder();
+
+/// By the name of a .cu file of CMakeLists.txt. Throws Error(Unsupported) that says why they cannot
+/// be had; the second call for one GPU gives the first one's.
 std::shared_ptr<CudaKernels> cuda_kernels(const std::string& file, int gpu);
 
 }  // namespace quench::exec

@@ -1,41 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statistics of a tapped value, counted on the GPU: compiled when first used. The arithmetic and its
 // order are those of observe/scan.cpp, so that the same values give the same statistic.
+#include "exec/engine/cuda/statistics_layout.h"
 #include "quant/bin_range.h"
 #include "quench/summary.h"
 
 using namespace quench;
+using namespace quench::exec;
 using namespace quench::quant;
 using std::int32_t;
 using std::int64_t;
 
 namespace {
 
-constexpr int kLanes = 16;    // of a piece: a thread each
-constexpr int kAhead = 32;    // loads of a thread that are under way at once
-constexpr int64_t kChunk = 65536;  // elements that one block counts
-constexpr int kRanked = 256;  // threads that look for ranks: each has kMaxBins / kRanked bins
-constexpr int kGroup = 16;    // samples whose bins one block adds up
+constexpr int kAhead = 32;  // loads of a thread that are under way at once
 
 #define kInfinity __int_as_float(0x7f800000)
-
-struct Piece {
-  float min;
-  float max;
-  double sum;
-  double sum_squares;
-  int32_t finite;
-  int32_t nans;
-  int32_t zeros;
-  int32_t unused;
-};
-
-/// A sample's BinRange as the loops want it, worked out once.
-struct SampleBins {
-  double width;
-  int64_t first;
-  int64_t count;
-};
 
 __device__ float as_float(float value) { return value; }
 __device__ float as_float(unsigned short half) {
@@ -44,7 +24,7 @@ __device__ float as_float(unsigned short half) {
   return value;
 }
 
-__device__ void look_at(float value, Piece& piece) {
+__device__ void look_at(float value, PieceSummary& piece) {
   if (!isfinite(value)) {
     piece.nans += isnan(value) ? 1 : 0;
     return;
@@ -60,38 +40,38 @@ __device__ void look_at(float value, Piece& piece) {
 
 template <typename T>
 __device__ void summarize(const T* src, int64_t elements, int64_t pieces, int64_t samples,
-                          Piece* out) {
-  const int64_t piece = (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x) / kLanes;
+                          PieceSummary* out) {
+  const int64_t piece = (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x) / kPieceThreads;
   if (piece >= pieces * samples) return;
-  const int lane = threadIdx.x % kLanes;
+  const int lane = threadIdx.x % kPieceThreads;
   const int64_t first = (piece % pieces) * kPiece;
   const int64_t count = elements - first < kPiece ? elements - first : kPiece;
   const T* from = src + (piece / pieces) * elements + first;
-  Piece own = {kInfinity, -kInfinity, 0, 0, 0, 0, 0, 0};
-  const int64_t whole = count / kLanes;
+  PieceSummary own = {kInfinity, -kInfinity, 0, 0, 0, 0, 0, 0};
+  const int64_t whole = count / kPieceThreads;
   int64_t row = 0;
   for (; row + kAhead <= whole; row += kAhead) {
     T ahead[kAhead];
 #pragma unroll
-    for (int i = 0; i < kAhead; ++i) ahead[i] = from[(row + i) * kLanes + lane];
+    for (int i = 0; i < kAhead; ++i) ahead[i] = from[(row + i) * kPieceThreads + lane];
 #pragma unroll
     for (int i = 0; i < kAhead; ++i) look_at(as_float(ahead[i]), own);
   }
-  for (; row < whole; ++row) look_at(as_float(from[row * kLanes + lane]), own);
+  for (; row < whole; ++row) look_at(as_float(from[row * kPieceThreads + lane]), own);
   // The elements behind the last whole row come first in the sum, then lane after lane.
-  Piece total = {kInfinity, -kInfinity, 0, 0, 0, 0, 0, 0};
-  for (int64_t i = whole * kLanes; i < count; ++i) look_at(as_float(from[i]), total);
-  const unsigned mask = 0xffffU << (threadIdx.x % 32 / kLanes * kLanes);
-  for (int i = 0; i < kLanes; ++i) {
-    const float min = __shfl_sync(mask, own.min, i, kLanes);
-    const float max = __shfl_sync(mask, own.max, i, kLanes);
+  PieceSummary total = {kInfinity, -kInfinity, 0, 0, 0, 0, 0, 0};
+  for (int64_t i = whole * kPieceThreads; i < count; ++i) look_at(as_float(from[i]), total);
+  const unsigned mask = 0xffffU << (threadIdx.x % 32 / kPieceThreads * kPieceThreads);
+  for (int i = 0; i < kPieceThreads; ++i) {
+    const float min = __shfl_sync(mask, own.min, i, kPieceThreads);
+    const float max = __shfl_sync(mask, own.max, i, kPieceThreads);
     total.min = min < total.min ? min : total.min;
     total.max = max > total.max ? max : total.max;
-    total.sum += __shfl_sync(mask, own.sum, i, kLanes);
-    total.sum_squares += __shfl_sync(mask, own.sum_squares, i, kLanes);
-    total.finite += __shfl_sync(mask, own.finite, i, kLanes);
-    total.nans += __shfl_sync(mask, own.nans, i, kLanes);
-    total.zeros += __shfl_sync(mask, own.zeros, i, kLanes);
+    total.sum += __shfl_sync(mask, own.sum, i, kPieceThreads);
+    total.sum_squares += __shfl_sync(mask, own.sum_squares, i, kPieceThreads);
+    total.finite += __shfl_sync(mask, own.finite, i, kPieceThreads);
+    total.nans += __shfl_sync(mask, own.nans, i, kPieceThreads);
+    total.zeros += __shfl_sync(mask, own.zeros, i, kPieceThreads);
   }
   if (lane == 0) out[piece] = total;
 }
@@ -110,8 +90,8 @@ __device__ void count(const T* src, int64_t elements, const SampleSummary* summa
   const auto size = static_cast<int32_t>(range.count);
   for (int i = threadIdx.x; i < size; i += blockDim.x) bins[i] = 0;
   __syncthreads();
-  const int64_t begin = blockIdx.x * kChunk;
-  const int64_t end = begin + kChunk < elements ? begin + kChunk : elements;
+  const int64_t begin = blockIdx.x * kCountedElements;
+  const int64_t end = begin + kCountedElements < elements ? begin + kCountedElements : elements;
   const T* from = src + sample * elements;
   // Values that many elements have (zeros behind a ReLU, the ends of a clip) would wait for each
   // other at one counter.
@@ -155,27 +135,27 @@ __device__ void count(const T* src, int64_t elements, const SampleSummary* summa
 }  // namespace
 
 extern "C" __global__ void summarize_float(const float* src, int64_t elements, int64_t pieces,
-                                           int64_t samples, Piece* out) {
+                                           int64_t samples, PieceSummary* out) {
   summarize(src, elements, pieces, samples, out);
 }
 extern "C" __global__ void summarize_half(const unsigned short* src, int64_t elements,
-                                          int64_t pieces, int64_t samples, Piece* out) {
+                                          int64_t pieces, int64_t samples, PieceSummary* out) {
   summarize(src, elements, pieces, samples, out);
 }
 
 /// A thread a sample joins its pieces in their order.
-extern "C" __global__ void join_pieces(const Piece* parts, int64_t elements, int64_t pieces,
+extern "C" __global__ void join_pieces(const PieceSummary* parts, int64_t elements, int64_t pieces,
                                        int64_t samples, SampleSummary* summaries,
                                        SampleBins* ranges) {
   const int64_t sample = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
   if (sample >= samples) return;
-  Piece total = parts[sample * pieces];
+  PieceSummary total = parts[sample * pieces];
   int64_t finite = total.finite;
   int64_t nans = total.nans;
   int64_t zeros = total.zeros;
 #pragma unroll 16
   for (int64_t i = 1; i < pieces; ++i) {
-    const Piece part = parts[sample * pieces + i];
+    const PieceSummary part = parts[sample * pieces + i];
     total.min = part.min < total.min ? part.min : total.min;
     total.max = part.max > total.max ? part.max : total.max;
     total.sum += part.sum;
@@ -242,18 +222,18 @@ extern "C" __global__ void count_half(const unsigned short* src, int64_t element
 /// A block a sample finds the bins of its two quantiles.
 extern "C" __global__ void find_ranks(const unsigned* histograms, const SampleBins* ranges,
                                       SampleSummary* summaries) {
-  __shared__ int64_t before[kRanked + 1];
+  __shared__ int64_t before[kRankThreads + 1];
   SampleSummary& summary = summaries[blockIdx.x];
   if (summary.finite == 0) return;
   const SampleBins range = ranges[blockIdx.x];
   const unsigned* bins = histograms + blockIdx.x * kMaxBins;
-  constexpr int kEach = kMaxBins / kRanked;
+  constexpr int kEach = kMaxBins / kRankThreads;
   int64_t own = 0;
   for (int i = 0; i < kEach; ++i) own += bins[threadIdx.x * kEach + i];
   if (threadIdx.x == 0) before[0] = 0;
   before[threadIdx.x + 1] = own;
   __syncthreads();
-  for (int step = 1; step < kRanked; step *= 2) {
+  for (int step = 1; step < kRankThreads; step *= 2) {
     const int at = threadIdx.x + 1;
     const int64_t more = at > step ? before[at - step] : 0;
     __syncthreads();
@@ -282,8 +262,8 @@ extern "C" __global__ void join_bins(const unsigned* histograms, const SampleSum
   const int64_t own = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
   if (own >= range.count) return;
   unsigned long long sum = 0;
-  const int64_t last = (blockIdx.y + 1) * static_cast<int64_t>(kGroup);
-  for (int64_t i = blockIdx.y * static_cast<int64_t>(kGroup); i < last && i < samples; ++i) {
+  const int64_t last = (blockIdx.y + 1) * kJoinedSamples;
+  for (int64_t i = blockIdx.y * kJoinedSamples; i < last && i < samples; ++i) {
     if (summaries[i].finite == 0) continue;
     const SampleBins part = ranges[i];
     const int raw = ilogb(range.width) - ilogb(part.width);

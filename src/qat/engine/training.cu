@@ -2,12 +2,14 @@
 // The loops of qat/engine/loops.cpp on a GPU: one pass each over a tensor.
 #include <cstdint>
 
+#include "qat/engine/chance.h"
+
+using namespace quench::qat;
 using std::int64_t;
 
 namespace {
 
-constexpr int kAhead = 8;            // loads of a thread that are under way at once
-constexpr int64_t kStretch = 16384;  // elements of a block
+constexpr int kAhead = 8;  // loads of a thread that are under way at once
 constexpr int kWarp = 32;
 
 struct Scaling {
@@ -59,18 +61,6 @@ __device__ double block_sum(double value, double* shared) {
   double sum = 0;
   for (int i = 0; i < static_cast<int>(blockDim.x) / kWarp; ++i) sum += shared[i];
   return sum;
-}
-
-__device__ unsigned scrambled(unsigned seed, unsigned place) {
-  unsigned bits = seed + place * 0x9E3779B9U;
-  bits = (bits ^ (bits >> 16U)) * 0x21F0AAADU;
-  bits = (bits ^ (bits >> 15U)) * 0x735A2D97U;
-  return bits ^ (bits >> 15U);
-}
-
-__device__ unsigned seed_of(unsigned long long seed) {
-  const unsigned long long own = (seed + blockIdx.x) * 0x9E3779B97F4A7C15ULL;
-  return static_cast<unsigned>(own ^ (own >> 32U));
 }
 
 }  // namespace
@@ -146,7 +136,7 @@ extern "C" __global__ void round_bias(const float* src, int64_t count, const flo
 /// dst = taken ? one : other, by chance of the seed and the place.
 extern "C" __global__ void mix(const float* one, const float* other, int64_t count, unsigned bound,
                                unsigned long long seed, float* dst) {
-  const unsigned own = seed_of(seed);
+  const unsigned own = seed_of_stretch(seed, blockIdx.x);
   const int64_t begin = blockIdx.x * kStretch;
   const int64_t end = begin + kStretch < count ? begin + kStretch : count;
   for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
@@ -156,7 +146,7 @@ extern "C" __global__ void mix(const float* one, const float* other, int64_t cou
 
 extern "C" __global__ void unmix(const float* gradient, int64_t count, unsigned bound,
                                  unsigned long long seed, float* done, float* dother) {
-  const unsigned own = seed_of(seed);
+  const unsigned own = seed_of_stretch(seed, blockIdx.x);
   const int64_t begin = blockIdx.x * kStretch;
   const int64_t end = begin + kStretch < count ? begin + kStretch : count;
   for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
