@@ -22,6 +22,7 @@ struct TrainingOptions {
   std::string loss = "auto";     ///< or labels, distill; auto: labels where a file of them is given
   bool flip = false;             ///< images are mirrored half of the time
   std::int64_t crop = 0;         ///< images are moved by up to so many pixels
+  double mixup = 0;              ///< samples are blended with up to so much of another; distilling
   std::int64_t freeze_norm = 0;  ///< steps after which batch normalisation keeps its statistics
   std::int64_t patience = 0;     ///< validations without gain until it stops; 0: never
   std::string weight_quanter = "lsq";

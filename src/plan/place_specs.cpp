@@ -10,6 +10,10 @@ namespace quench::plan {
 namespace {
 
 constexpr std::string_view kChannelWise = "channel_wise_";
+/// What a model reads keeps these bits where activations have fewer: pixels come with 8, nothing
+/// behind the first layer can make up for what they lose, and no memory is saved. So do the
+/// published networks of 4 bits (LSQ, PACT, BRECQ).
+constexpr int kInputBits = 8;
 
 class Placer {
  public:
@@ -35,6 +39,10 @@ class Placer {
   NodePlan& node_plan(NodeId id) { return nodes_[static_cast<std::size_t>(id)]; }
   NodeId count() const { return static_cast<NodeId>(nodes_.size()); }
   const std::string& name(ValueId id) const { return job_.graph[id].name; }
+
+  bool is_input(ValueId id) const {
+    return std::ranges::find(job_.graph.inputs, id) != job_.graph.inputs.end();
+  }
 
   QuantSpec activation_spec(const QuantRule& rule) const {
     QuantSpec spec;
@@ -75,6 +83,9 @@ class Placer {
 
   void need(ValueId id, const QuantRule& rule) {
     ValuePlan value{.kind = ValuePlan::Kind::Observed, .spec = activation_spec(rule)};
+    if (is_input(id) && rule.activation_bits == job_.config.global.activation_bits) {
+      value.spec.bits = std::max(value.spec.bits, kInputBits);
+    }
     const auto own = job_.config.value_observers.find(name(id));
     if (own != job_.config.value_observers.end() && !rule.activation_observer) {
       value.spec.observer = own->second;

@@ -253,6 +253,7 @@ class Reconstruction {
     options.batch = batch_of_all();
     options.flip = options_.flip;
     options.crop = options_.crop;
+    options.mixup = options_.mixup;
     std::vector<Trained> learned;
     for (const Trained& each : program_.quanter_parameters()) {
       if (each.tensor.requires_grad()) learned.push_back(each);
