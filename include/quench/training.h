@@ -10,7 +10,7 @@ namespace quench {
 /// How a quantised model is trained, or its rounding is learned. Off unless a length is given.
 struct TrainingOptions {
   std::int64_t steps = 0;  ///< batches to train with
-  double epochs = 0;       ///< likewise, as passes over the samples
+  double epochs = 0;       ///< likewise, as passes over the samples; the longer of both counts
   double minutes = 0;      ///< likewise, as time
   std::int64_t batch = 32;
   std::string optimizer = "adamw";  ///< or adam, sgd
@@ -22,7 +22,6 @@ struct TrainingOptions {
   std::string loss = "auto";     ///< or labels, distill; auto: labels where a file of them is given
   bool flip = false;             ///< images are mirrored half of the time
   std::int64_t crop = 0;         ///< images are moved by up to so many pixels
-  double mixup = 0;              ///< samples are blended with up to so much of another; distilling
   std::int64_t freeze_norm = 0;  ///< steps after which batch normalisation keeps its statistics
   std::int64_t patience = 0;     ///< validations without gain until it stops; 0: never
   std::string weight_quanter = "lsq";

@@ -14,10 +14,12 @@ inline QuantizeOptions training_defaults() {
   return options;
 }
 
-/// Gives the training a length where it has none.
+/// Gives the training a length where it has none: passes over the samples, and as many steps as the
+/// rate needs to rise and fall where ten passes over few samples are only a handful.
 inline void choose_training_length(TrainingOptions& training) {
-  constexpr double kEpochs = 10;
-  if (!training.any()) training.epochs = kEpochs;
+  if (training.any()) return;
+  training.epochs = 10;
+  training.steps = 300;
 }
 
 }  // namespace quench

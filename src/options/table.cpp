@@ -35,11 +35,6 @@ bool debugged(const QuantizeOptions& options) { return !options.debug_info_save_
 bool learned(const QuantizeOptions& options) {
   return reconstructed(options) || options.training.any();
 }
-bool distilled(const QuantizeOptions& options) {
-  const std::string& loss = options.training.loss;
-  const bool labels = loss == "labels" || (loss == "auto" && !options.data.labels.empty());
-  return learned(options) && (!labels || reconstructed(options));
-}
 bool by_sgd(const QuantizeOptions& options) { return options.training.optimizer == "sgd"; }
 
 constexpr OptionScope kFull = {full, "--type full"};
@@ -58,8 +53,6 @@ constexpr OptionScope kDynamic = {dynamic, "--type dynamic"};
 constexpr OptionScope kReconstructed = {reconstructed, "--adaround and --reconstruct"};
 constexpr OptionScope kDebugged = {debugged, "--debug-info"};
 constexpr OptionScope kLearned = {learned, "training, --adaround and --reconstruct"};
-constexpr OptionScope kDistilled = {distilled,
-                                    "training without labels, --adaround and --reconstruct"};
 constexpr OptionScope kBySgd = {by_sgd, "--optimizer sgd"};
 
 constexpr unsigned kAll = kForQuantize | kForCalibrate | kForAnalyze | kForTrain;

@@ -4,21 +4,22 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "plan/edges.h"
 #include "plan/planner.h"
 
 namespace quench::plan {
 namespace {
 
 constexpr std::string_view kChannelWise = "channel_wise_";
-/// What a model reads keeps these bits where activations have fewer: pixels come with 8, nothing
-/// behind the first layer can make up for what they lose, and no memory is saved. So do the
-/// published networks of 4 bits (LSQ, PACT, BRECQ).
-constexpr int kInputBits = 8;
+/// What the first and the last layers read, and what the model gives, keeps these bits where
+/// activations have fewer: pixels come with 8, and no layer can make up for what is lost there. So
+/// do the published networks of 4 bits (LSQ, PACT, BRECQ).
+constexpr int kEdgeBits = 8;
 
 class Placer {
  public:
   Placer(const Job& job, std::vector<NodePlan>& nodes, QuantPlan& plan)
-      : job_(job), nodes_(nodes), plan_(plan) {}
+      : job_(job), nodes_(nodes), plan_(plan), edges_(edge_values(job.graph, job.uses)) {}
 
   void run() {
     for (NodeId id = 0; id < count(); ++id) {
@@ -39,10 +40,6 @@ class Placer {
   NodePlan& node_plan(NodeId id) { return nodes_[static_cast<std::size_t>(id)]; }
   NodeId count() const { return static_cast<NodeId>(nodes_.size()); }
   const std::string& name(ValueId id) const { return job_.graph[id].name; }
-
-  bool is_input(ValueId id) const {
-    return std::ranges::find(job_.graph.inputs, id) != job_.graph.inputs.end();
-  }
 
   QuantSpec activation_spec(const QuantRule& rule) const {
     QuantSpec spec;
@@ -83,8 +80,9 @@ class Placer {
 
   void need(ValueId id, const QuantRule& rule) {
     ValuePlan value{.kind = ValuePlan::Kind::Observed, .spec = activation_spec(rule)};
-    if (is_input(id) && rule.activation_bits == job_.config.global.activation_bits) {
-      value.spec.bits = std::max(value.spec.bits, kInputBits);
+    if (edges_[static_cast<std::size_t>(id)] &&
+        rule.activation_bits == job_.config.global.activation_bits) {
+      value.spec.bits = std::max(value.spec.bits, kEdgeBits);
     }
     const auto own = job_.config.value_observers.find(name(id));
     if (own != job_.config.value_observers.end() && !rule.activation_observer) {
@@ -208,6 +206,10 @@ class Placer {
 
   void share() {
     for (const auto& [value, next] : links_) {
+      int& bits = plan_.values.at(root(value)).spec.bits;
+      bits = std::max(bits, plan_.values.at(value).spec.bits);
+    }
+    for (const auto& [value, next] : links_) {
       ValuePlan& shared = plan_.values.at(value);
       shared.kind = ValuePlan::Kind::SharedWith;
       shared.source = root(value);
@@ -238,6 +240,7 @@ class Placer {
   const Job& job_;
   std::vector<NodePlan>& nodes_;
   QuantPlan& plan_;
+  std::vector<bool> edges_;                   ///< by value
   std::map<std::string, std::string> links_;  ///< from a value to one whose parameters it has
 };
 

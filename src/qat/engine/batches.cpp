@@ -35,22 +35,6 @@ bool is_image(const at::Tensor& tensor) {
          tensor.size(3) > 1;
 }
 
-/// Between 0 and 1, the same with every standard library.
-double share_of_one(std::mt19937_64& random) {
-  constexpr double kUnit = 1.0 / static_cast<double>(1ULL << 53U);
-  return static_cast<double>(random() >> 11U) * kUnit;
-}
-
-/// `share` of another sample's input in this one's.
-at::Tensor blended(const at::Tensor& own, const at::Tensor& other, double share,
-                   const std::string& name) {
-  if (!own.is_floating_point()) {
-    fail(ErrorKind::Unsupported,
-         "--mixup blends samples, but the model's input '{}' holds integers; leave it out", name);
-  }
-  return own.sizes() == other.sizes() ? at::lerp(own, other, share) : own;
-}
-
 }  // namespace
 
 Batches::Batches(const evaluation::Samples& samples, const TrainingOptions& options,
@@ -67,23 +51,6 @@ Batches::Batches(const evaluation::Samples& samples, const TrainingOptions& opti
        count_, batch_, std::max<std::int64_t>(count_, 1));
 }
 
-Tensors Batches::inputs_of(const Sample& sample, bool augment, std::mt19937_64& random) {
-  Tensors result;
-  for (const auto& [name, tensor] : sample.inputs) {
-    at::Tensor value = exec::to_torch(tensor);
-    result[name] = augment && is_image(value) ? augmented(value, options_, random) : value;
-  }
-  if (!augment || options_.mixup <= 0) return result;
-  const auto other = static_cast<std::size_t>(random() % order_.size());
-  const double share = options_.mixup * share_of_one(random);
-  for (const auto& [name, tensor] : samples_.source().read(order_[other]).inputs) {
-    at::Tensor value = exec::to_torch(tensor);
-    if (is_image(value)) value = augmented(value, options_, random);
-    result[name] = blended(result.at(name), value, share, name);
-  }
-  return result;
-}
-
 TrainingBatch Batches::join(const std::vector<std::int64_t>& which, std::int64_t step, bool augment,
                             std::int64_t place) {
   std::map<std::string, std::vector<at::Tensor>> parts;
@@ -92,7 +59,9 @@ TrainingBatch Batches::join(const std::vector<std::int64_t>& which, std::int64_t
     const Sample sample = samples_.source().read(which[i]);
     std::mt19937_64 random(seed_ * 1000003 + static_cast<std::uint64_t>(step) * 4099 +
                            static_cast<std::uint64_t>(place) + i);
-    for (auto& [name, value] : inputs_of(sample, augment, random)) {
+    for (const auto& [name, tensor] : sample.inputs) {
+      at::Tensor value = exec::to_torch(tensor);
+      if (augment && is_image(value)) value = augmented(value, options_, random);
       const auto& earlier = parts[name];
       if (!earlier.empty() && earlier.front().sizes() != value.sizes()) {
         fail(ErrorKind::BadData,
@@ -123,8 +92,7 @@ TrainingBatch Batches::at_step(std::int64_t step, Share part) {
     for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
   }
   const auto first = order_.begin() + (step % per_epoch()) * batch_ + part.first;
-  return join({first, first + part.count}, step,
-              options_.flip || options_.crop > 0 || options_.mixup > 0, part.first);
+  return join({first, first + part.count}, step, options_.flip || options_.crop > 0, part.first);
 }
 
 TrainingBatch Batches::plain(std::int64_t first, std::int64_t count) {

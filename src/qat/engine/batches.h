@@ -2,8 +2,6 @@
 // Batches of samples in an order that only the seed and the step decide.
 #pragma once
 
-#include <random>
-
 #include "base/share.h"
 #include "evaluate/samples.h"
 #include "qat/engine/program.h"
@@ -37,8 +35,6 @@ class Batches {
   /// `place`: that of the first in its batch.
   TrainingBatch join(const std::vector<std::int64_t>& which, std::int64_t step, bool augment,
                      std::int64_t place = 0);
-  /// What one sample feeds, mirrored, moved and blended with another by chance where it is to be.
-  Tensors inputs_of(const Sample& sample, bool augment, std::mt19937_64& random);
 
   const evaluation::Samples& samples_;
   TrainingOptions options_;

@@ -54,6 +54,9 @@ class Program {
 
   /// Weights by the name of their constants, then what quanters learn.
   std::vector<Trained> weights() const;
+  /// Likewise for Adam, whose rate is relative to a tensor's size: quantised weights move by a
+  /// share of the distance between two integers instead, which is what a change must get over.
+  std::vector<Trained> weights_by_scale() const;
   std::vector<Trained> quanter_parameters() const;
   /// Everything that makes up the state, in a fixed order.
   std::vector<at::Tensor> state() const;

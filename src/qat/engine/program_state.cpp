@@ -5,9 +5,19 @@
 #include "base/format.h"
 #include "exec/engine/bridge.h"
 #include "ops/facts.h"
+#include "qat/engine/optimizer.h"
 #include "qat/engine/program.h"
+#include "qat/engine/quanters.h"
 
 namespace quench::qat {
+namespace {
+
+/// How far weights move, in scales, where the size of 2-bit weights (about one scale) is right.
+constexpr double kStride = 4.0 / 3;
+/// Of a tensor's size: with 8 bits they must move by more than their scale to learn anything.
+constexpr double kLeastStride = 0.1;
+
+}  // namespace
 
 std::vector<Trained> Program::weights() const {
   std::vector<Trained> all;
@@ -19,6 +29,20 @@ std::vector<Trained> Program::weights() const {
     const std::string& layer = weights_[norm.weight].key.first;
     all.push_back({.name = layer + "/norm_scale", .tensor = norm.scale});
     all.push_back({.name = layer + "/norm_shift", .tensor = norm.shift});
+  }
+  return all;
+}
+
+std::vector<Trained> Program::weights_by_scale() const {
+  std::vector<Trained> all = weights();
+  for (const Weight& weight : weights_) {
+    const auto leaf = leaves_.find(weight.constant);
+    if (leaf == leaves_.end()) continue;
+    const double scale = scale_of(*weight.quanter).mean().item<double>();
+    const double share = kStride * scale / size_of(leaf->second);
+    for (Trained& each : all) {
+      if (each.tensor.is_same(leaf->second)) each.rate = std::clamp(share, kLeastStride, 1.0);
+    }
   }
   return all;
 }

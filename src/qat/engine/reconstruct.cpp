@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kRun = 16;                ///< samples that are computed at once
-constexpr std::int64_t kBatch = 16;              ///< samples of a step
+constexpr std::int64_t kBatch = 32;              ///< samples of a step
 constexpr std::int64_t kLeastBatch = 4;          ///< where they are large: each has many places
 constexpr std::int64_t kMostElements = 1 << 20;  ///< of what a step reads or gives
 constexpr std::int64_t kMostStored = 1 << 27;    ///< of all values of a step through the model
@@ -253,7 +253,6 @@ class Reconstruction {
     options.batch = batch_of_all();
     options.flip = options_.flip;
     options.crop = options_.crop;
-    options.mixup = options_.mixup;
     std::vector<Trained> learned;
     for (const Trained& each : program_.quanter_parameters()) {
       if (each.tensor.requires_grad()) learned.push_back(each);

@@ -70,7 +70,7 @@ class Trainer {
         loss_(request, options_.features),
         optimizer_((program_.keep_norms(options_.freeze_norm > 0 ? request.norms
                                                                  : std::vector<FoldedNorm>()),
-                    program_.weights()),
+                    options_.optimizer == "sgd" ? program_.weights() : program_.weights_by_scale()),
                    program_.quanter_parameters(), options_, batches_.samples()),
         part_(part_of(batches_, request)),
         sums_(context_, static_cast<double>(part_.count) / static_cast<double>(batches_.batch())) {
@@ -78,9 +78,9 @@ class Trainer {
       fail(ErrorKind::Unsupported, "the model has no layer with weights to train");
     }
     total_ = options_.steps;
-    if (total_ == 0 && options_.epochs > 0) {
-      total_ = std::max<std::int64_t>(
-          1, std::llround(options_.epochs * static_cast<double>(batches_.per_epoch())));
+    if (options_.epochs > 0) {
+      const double batches = options_.epochs * static_cast<double>(batches_.per_epoch());
+      total_ = std::max({total_, std::int64_t{1}, static_cast<std::int64_t>(std::lround(batches))});
     }
   }
 

@@ -32,6 +32,22 @@ TEST(Plan, AbsorbsAnActivation) {
   EXPECT_TRUE(plan.nodes.at("y").quantize_bias);
 }
 
+TEST(Plan, FirstAndLastActivationsKeepEightBits) {
+  Network net;
+  net.conv("x", "y").conv("y", "z").conv("z", "out").output("out");
+  QuantConfig config;
+  config.global.activation_bits = 4;
+  const QuantPlan plan = net.plan(config);
+  EXPECT_EQ(plan.values.at("x").spec.bits, 8);
+  EXPECT_EQ(plan.values.at("y").spec.bits, 4);
+  EXPECT_EQ(plan.values.at("z").spec.bits, 8) << "the last layer reads it";
+  EXPECT_EQ(plan.values.at("out").spec.bits, 8);
+  config.by_layer["out"].activation_bits = 3;
+  EXPECT_EQ(net.plan(config).values.at("out").spec.bits, 3) << "unless somebody asks for it";
+  config.global.activation_bits = 16;
+  EXPECT_EQ(net.plan(config).values.at("x").spec.bits, 16);
+}
+
 TEST(Plan, HoldsWhileNodesComeAndGo) {
   Network net;
   net.then("Neg", {"x"}, "unread");
