@@ -7,6 +7,7 @@
 
 #include "base/nearest.h"
 #include "exec/engine/bridge.h"
+#include "exec/engine/fetch.h"
 #include "exec/engine/pool_allocator.h"
 #include "exec/engine/prepare.h"
 #include "exec/engine/program.h"
@@ -145,7 +146,8 @@ class EngineSession final : public Session::Impl {
     for (const auto& [name, tensor] : feeds) {
       check_feed(program_->graph()[find(name, "feed")], tensor);
       const at::Tensor here = to_torch(tensor);
-      values.emplace(name, inside(place_.away() && place_.wants(here) ? place_.there(here) : here));
+      values.emplace(name,
+                     inside(place_.away() && place_.wants(here) ? fetch(here, place_) : here));
     }
     return values;
   }
