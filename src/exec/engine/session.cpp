@@ -15,6 +15,7 @@
 #include "exec/engine/start.h"
 #include "exec/engine/values.h"
 #include "exec/session_impl.h"
+#include "passes/parallel_layers.h"
 
 namespace quench::exec {
 namespace {
@@ -124,6 +125,10 @@ class EngineSession final : public Session::Impl {
       compile.summarized = options.summarized;
     }
     compile.taps = options.tap_all ? made_values(model.graph) : options.taps;
+    if (context.ranks && context.ranks->tensor_parallel()) {
+      compile.shards = context.ranks;
+      if (options.on_sample) compile.split = passes::ParallelLayers(model.graph).split_values();
+    }
     Graph graph = prepare(std::move(model), options, compile);
     for (const std::string& note : compile.notes) context.warn(note);
     if (!options.on_sample) sample_bytes_ = compile.sample_bytes;
