@@ -237,6 +237,7 @@ void add_kind_rule(const std::string& layer, const QuantRule& of_kind, QuantConf
     own = config.by_layer.emplace(layer, named == config.by_name.end() ? of_kind : named->second)
               .first;
   }
+  if (named != config.by_name.end()) fill(own->second, named->second);
   fill(own->second, of_kind);
 }
 
