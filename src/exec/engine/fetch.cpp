@@ -3,6 +3,8 @@
 #include "exec/engine/fetch.h"
 
 #include <chrono>
+#include <map>
+#include <mutex>
 #include <thread>
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -14,13 +16,26 @@
 #pragma GCC diagnostic pop
 
 namespace quench::exec {
+namespace {
+
+/// One for each GPU: memory that came on a stream is free for that stream alone.
+c10::Stream feeding_stream(const c10::impl::VirtualGuardImpl& streams, at::Device device) {
+  static std::mutex mutex;
+  static std::map<c10::DeviceIndex, c10::Stream> known;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(device.index());
+  if (found != known.end()) return found->second;
+  return known.emplace(device.index(), streams.getStreamFromGlobalPool(device)).first->second;
+}
+
+}  // namespace
 
 at::Tensor fetch(const at::Tensor& tensor, const Placement& place) {
   at::Tensor pinned = at::empty(tensor.sizes(), tensor.options().pinned_memory(true));
   pinned.copy_(tensor);
   const c10::impl::VirtualGuardImpl streams(place.device.type());
   const c10::Stream usual = streams.getStream(place.device);
-  const c10::StreamGuard guard(streams.getStreamFromGlobalPool(place.device));
+  const c10::StreamGuard guard(feeding_stream(streams, place.device));
   const at::Tensor copied = pinned.to(place.device, /*non_blocking=*/true);
   const at::Tensor moved = place.there(copied);
   c10::Event done(place.device.type());
