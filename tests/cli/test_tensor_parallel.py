@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """--tensor-parallel: parts of a model, quantised together, are the parts of the quantised model."""
 import json
+import os
 import random
 import re
+import socket
 import subprocess
 import unittest
 
@@ -120,6 +122,26 @@ class TensorParallelTest(harness.CliTest):
         without = self.run_quench("quantize", "2/part0.onnx", "-o", "never.onnx", *data,
                                   "--tensor-parallel", expect=2)
         self.assertIn("--distributed", without.stderr)
+
+    def test_ranks_that_disagree(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        started = []
+        for rank, observer in enumerate(("mse", "KL")):
+            place = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
+                     "MASTER_PORT": port}
+            started.append(subprocess.Popen(
+                [harness.PROGRAM, "quantize", "2/part{rank}.onnx", "-o", "never{rank}.onnx", "--data",
+                 "tokens.npy", "--activation-observer", observer, "--distributed",
+                 "--tensor-parallel"], cwd=self.dir, env={**os.environ, **place},
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        for each in started:
+            out, errors = each.communicate(timeout=60)
+            self.assertEqual((each.returncode, out), (3, ""), errors)
+            self.assertRegex(errors, r"\Aquench: error: [^\n]*what is asked for of rank 1 is not that of "
+                             r"rank 0[^\n]*\n\Z")
+        self.assertFalse((self.dir / "never0.onnx").exists())
 
     def test_a_weight_that_nothing_says_how_it_is_split(self):
         (self.dir / "open").mkdir()
