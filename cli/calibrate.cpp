@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/distributed.h"
 #include "cli/errors.h"
 #include "cli/hints.h"
 #include "cli/job_flags.h"
@@ -67,6 +68,7 @@ Command setup_calibrate(CLI::App& root) {
       ->type_name("FILE");
   add_job_flags(*app, flags->shared, kForCalibrate);
   add_elastic_flag(*app, flags->shared.common);
+  add_tensor_parallel_flag(*app)->excludes("--elastic");
   app->add_flag("--resume", flags->how.resume,
                 "Go on from FILE.partial, which a run that was stopped left behind");
   app->add_option("--snapshot-every", flags->how.snapshot_seconds,

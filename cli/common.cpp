@@ -58,6 +58,7 @@ namespace {
 void take_place(const CommonFlags& flags, Context& context) {
   Launched launched = launched_by_environment();
   launched.ranks.elastic = flags.elastic;
+  launched.ranks.tensor_parallel = tensor_parallel();
   if (flags.rank_timeout > 0) launched.ranks.timeout_seconds = flags.rank_timeout;
   if (context.threads == 0) {
     context.threads = std::max(1, context.num_threads() / launched.local_size);
@@ -169,7 +170,8 @@ Context make_context(const CommonFlags& flags, ProgressBar& bar) {
   context.precision = flags.precision;
   context.cancel = watch_interrupts();
   if (flags.distributed) take_place(flags, context);
-  if (flags.quiet || !context.writes()) return context;
+  const bool speaks = !context.ranks || context.ranks->rank() == 0;
+  if (flags.quiet || !speaks) return context;
   context.progress = [&bar](const Progress& progress) { bar.update(progress); };
   context.log = [&bar, verbose = flags.verbose](LogLevel level, std::string_view line) {
     if (verbose || level == LogLevel::Warning) bar.log(level, line);

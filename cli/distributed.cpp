@@ -4,10 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+
+#include "cli/help_flags.h"
 
 namespace quench::cli {
 namespace {
@@ -124,6 +127,43 @@ Launched launched_by_environment() {
   }
   found.ranks.interface = value_of("GLOO_SOCKET_IFNAME");
   return found;
+}
+
+namespace {
+
+/// A process has one command line.
+bool& tensor_parallel_flag() {
+  static bool given = false;
+  return given;
+}
+
+}  // namespace
+
+CLI::Option* add_tensor_parallel_flag(CLI::App& app) {
+  return for_experts(
+             app.add_flag("--tensor-parallel", tensor_parallel_flag(),
+                          "Each process has one part of a model whose layers are split over them; "
+                          "{rank} in a path is its number"))
+      ->needs(app.get_option("--distributed"));
+}
+
+bool tensor_parallel() { return tensor_parallel_flag(); }
+
+std::vector<std::string> with_rank(std::vector<std::string> words) {
+  constexpr std::string_view kPlace = "{rank}";
+  const auto has = [&](const char* flag) {
+    return std::find(words.begin(), words.end(), flag) != words.end();
+  };
+  // What is launched gets its rank where it runs.
+  const bool launches = !words.empty() && words.front() == "launch";
+  if (launches || !has("--tensor-parallel") || !has("--distributed")) return words;
+  const std::string rank = std::to_string(launched_by_environment().ranks.rank);
+  for (std::string& word : words) {
+    for (auto at = word.find(kPlace); at != std::string::npos; at = word.find(kPlace, at)) {
+      word.replace(at, kPlace.size(), rank);
+    }
+  }
+  return words;
 }
 
 std::shared_ptr<Ranks> join_process(const RankOptions& options, const Context& context) {

@@ -8,6 +8,7 @@
 #include "cli/bars.h"
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/distributed.h"
 #include "cli/errors.h"
 #include "cli/hints.h"
 #include "cli/json.h"
@@ -126,6 +127,7 @@ Command setup_eval(CLI::App& root) {
   add_dequant_flag(*app, flags->dequantize);
   add_rounding_flag(*app, flags->rounding);
   add_common_flags(*app, flags->common, Work::Shares);
+  add_tensor_parallel_flag(*app);
   return {app, [flags] { return run(*flags); }};
 }
 

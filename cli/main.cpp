@@ -85,7 +85,7 @@ int run_command(const std::vector<Command>& commands) {
 int run_program(int argc, char** argv) {
   remember_command(argc, argv);
   CLI::App root("Quench: quantise trained models, and run, score and time them.", "quench");
-  const std::vector<std::string> words = words_of(argc, argv);
+  const std::vector<std::string> words = with_rank(words_of(argc, argv));
   shows_all_flags() = asks_for_all(words);
   root.set_version_flag("-V,--version", "quench " QUENCH_VERSION);
   root.require_subcommand(1);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/distributed.h"
 #include "cli/errors.h"
 #include "cli/hints.h"
 #include "cli/job_flags.h"
@@ -16,7 +17,19 @@
 namespace quench::cli {
 namespace {
 
+/// What changes whole layers is not done to parts of them.
+void refuse_tuning(const std::vector<std::string_view>& given) {
+  const std::string_view tuning = find_option("equalize").group;
+  for (const std::string_view name : given) {
+    if (find_option(name).group != tuning || name.starts_with("no-")) continue;
+    throw Error(ErrorKind::Usage, fmt::format("--{} looks at whole layers, of which no process has "
+                                              "all with --tensor-parallel; leave it out",
+                                              name));
+  }
+}
+
 int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
+  if (tensor_parallel()) refuse_tuning(flags.options.given());
   ProgressBar bar;
   const Context context = make_context(flags.common, bar);
   QuantizeOptions options = options_of(flags, for_runtime(target_of_output(extras.out)));
@@ -70,6 +83,7 @@ Command setup_quantize(CLI::App& root) {
       ->type_name("FILE");
   add_extra_flags(*app, *extras);
   add_job_flags(*app, *flags, kForQuantize);
+  add_tensor_parallel_flag(*app)->excludes("--target-metric");
   return {app, [flags, extras] { return run_quantize(*flags, *extras); }};
 }
 

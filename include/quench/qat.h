@@ -49,7 +49,8 @@ class QAT {
         context_(std::move(context)) {}
 
   /// Layers of type `source`, a layer of Paddle or an operator, become `target`, whether or not
-  /// `quantizable_layer_type` has them. The last call for a type holds.
+  /// `quantizable_layer_type` has them. Those that are split over ranks have types of their own.
+  /// The last call for a type holds.
   void add_qat_layer_mapping(const std::string& source, const QuantedLayer& target) {
     std::vector<std::string> types = QuantedLayer::op_types_of_layer(source);
     if (types.empty()) types.push_back(source);
@@ -119,6 +120,8 @@ inline TrainableModel QAT::quantize(const Model& model) const {
   std::erase_if(config.quantizable_op_type, [&](const std::string& type) {
     for (const Node& node : prepared.graph.nodes) {
       if (node.op_type == type) return false;
+      const bool joins = node.op_type == "AllReduce" || node.op_type == "AllGather";
+      if (joins && type.ends_with("ParallelLinear")) return false;
     }
     return true;
   });

@@ -13,7 +13,8 @@ namespace quench {
 
 /// What the layers of a type become while training: quanters of their weights and of what they
 /// give. An empty one is the configuration's. PaddleSlim's classes can be named: QuantedConv2D,
-/// QuantedConv2DTranspose, QuantedLinear, whose quanters are the configuration's.
+/// QuantedConv2DTranspose, QuantedLinear, QuantedColumnParallelLinear, QuantedRowParallelLinear,
+/// whose quanters are the configuration's.
 struct QuantedLayer {
   QuanterFactory weight;
   QuanterFactory activation;
@@ -25,16 +26,19 @@ struct QuantedLayer {
     if (name.starts_with("Quanted") && !op_types_of_layer(name.substr(7)).empty()) return;
     throw Error(ErrorKind::Usage, "no quantised layer is called '" + name +
                                       "' (there are: QuantedConv2D, QuantedConv2DTranspose, "
-                                      "QuantedLinear, or a QuantedLayer with quanters)");
+                                      "QuantedLinear, QuantedColumnParallelLinear, "
+                                      "QuantedRowParallelLinear, or a QuantedLayer with quanters)");
   }
   // NOLINTNEXTLINE(google-explicit-constructor): as above
   QuantedLayer(const char* name) : QuantedLayer(std::string(name)) {}
 
-  /// The operators that a layer of Paddle is; none where Paddle's layers are not called that.
+  /// The operators that a layer of Paddle is, or its own name where the operators around it tell
+  /// what it is; none where Paddle's layers are not called that.
   static std::vector<std::string> op_types_of_layer(const std::string& layer) {
     if (layer == "Conv2D") return {"Conv"};
     if (layer == "Conv2DTranspose") return {"ConvTranspose"};
     if (layer == "Linear") return {"Gemm", "MatMul"};
+    if (layer == "ColumnParallelLinear" || layer == "RowParallelLinear") return {layer};
     return {};
   }
 };

@@ -25,6 +25,7 @@ struct RankOptions {
   std::string interface = {};         ///< network interface, as eth0; empty: the one of our name
   double timeout_seconds = 300;       ///< how long another rank may stay silent
   bool elastic = false;               ///< others do the share of a rank that dies, unless it is 0
+  bool tensor_parallel = false;       ///< each rank has a part of the model, and sees all samples
 };
 
 /// The processes of a job. All of them call the same functions in the same order; who does not, or
@@ -35,6 +36,9 @@ class Ranks {
   virtual ~Ranks() = default;
   virtual int rank() const noexcept = 0;
   virtual int size() const noexcept = 0;
+  /// Whether each rank has a part of the model, reads and writes that alone, and sees all samples;
+  /// else each has the model, and a part of the samples.
+  virtual bool tensor_parallel() const noexcept { return false; }
 
   /// `what` names the message; one of another name is an Error(BadConfig): ranks have gone apart.
   virtual void send(int to, std::span<const std::byte> bytes, std::string_view what) = 0;

@@ -28,11 +28,12 @@ void Context::check_cancelled() const {
   if (ranks) ranks->check();
 }
 
-bool Context::writes() const { return !ranks || ranks->rank() == 0; }
+bool Context::writes() const { return !ranks || ranks->rank() == 0 || ranks->tensor_parallel(); }
 
 Context Context::alone() const {
   Context copy = *this;
-  copy.ranks.reset();
+  // A part of a model does nothing alone.
+  if (ranks && !ranks->tensor_parallel()) copy.ranks.reset();
   return copy;
 }
 

@@ -60,6 +60,14 @@ Bytes tell_living(Ranks& ranks, std::string_view what, Bytes bytes, int from) {
 
 }  // namespace
 
+Ranks* sharers(const Context& context) {
+  return context.ranks && !context.ranks->tensor_parallel() ? context.ranks.get() : nullptr;
+}
+
+Ranks* shards(const Context& context) {
+  return context.ranks && context.ranks->tensor_parallel() ? context.ranks.get() : nullptr;
+}
+
 Share share_of(std::int64_t count, std::int64_t unit, std::int64_t index, std::int64_t parts) {
   const std::int64_t groups = (count + unit - 1) / unit;
   const auto begin = [&](std::int64_t part) {
@@ -96,6 +104,22 @@ Bytes broadcast(Ranks& ranks, std::string_view what, Bytes bytes, int from) {
     }
   }
   return bytes;
+}
+
+std::vector<Bytes> gather(Ranks& ranks, std::string_view what, const Bytes& own) {
+  Packer packer;
+  packer.put(own);
+  Bytes all = packer.take();
+  join_up(
+      ranks, what, [&] { return all; },
+      [&](const Bytes& part) { all.insert(all.end(), part.begin(), part.end()); });
+  all = broadcast(ranks, what, std::move(all));
+  std::vector<Bytes> parts;
+  for (Unpacker unpacker(all); !unpacker.at_end();) {
+    const std::span<const std::byte> bytes = unpacker.get();
+    parts.emplace_back(bytes.begin(), bytes.end());
+  }
+  return parts;
 }
 
 std::vector<Bytes> spread(Ranks& ranks, std::string_view what, std::int64_t count,

@@ -11,6 +11,11 @@ namespace quench {
 
 using Bytes = std::vector<std::byte>;
 
+/// The ranks that share samples and layers; null: none do.
+Ranks* sharers(const Context& context);
+/// The ranks that each have a part of the model; null: this process has it whole.
+Ranks* shards(const Context& context);
+
 /// Neighbours among pieces of work.
 struct Share {
   std::int64_t first = 0;
@@ -26,6 +31,9 @@ void join_up(Ranks& ranks, std::string_view what, const std::function<Bytes()>& 
              const std::function<void(const Bytes&)>& add);
 /// What rank `from` has, on every rank; along a tree.
 Bytes broadcast(Ranks& ranks, std::string_view what, Bytes bytes, int from = 0);
+
+/// What each rank has, in their order, on every rank.
+std::vector<Bytes> gather(Ranks& ranks, std::string_view what, const Bytes& own);
 
 /// Runs `body(i)` for every i below `count` on whichever rank is free, and gives all that was
 /// returned, in the order of i, on every rank. `body` must not talk to ranks itself.

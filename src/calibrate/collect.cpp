@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/ahead.h"
 #include "base/format.h"
 #include "base/share.h"
 #include "calibrate/tally.h"
@@ -27,6 +28,21 @@ std::int64_t fixed_batch(const Model& model) {
 std::int64_t samples_of(const SampleSource& source, const CollectOptions& options) {
   const std::int64_t rest = source.size() - options.first;
   return options.count < 0 ? rest : std::min(options.count, rest);
+}
+
+/// A batch where it runs.
+struct Entered {
+  EngineValues inputs;
+  std::int64_t size = 0;
+  TensorMap memory;  ///< that of `inputs` where they run on the CPU
+};
+
+std::optional<Entered> enter(const Session& session, BatchReader& reader) {
+  std::optional<Batch> batch = reader.next();
+  if (!batch) return std::nullopt;
+  return Entered{.inputs = session.enter(batch->inputs),
+                 .size = batch->size(),
+                 .memory = std::move(batch->inputs)};
 }
 
 /// The pass of this process, over all that the options name.
@@ -56,12 +72,14 @@ StatisticMap collect_here(const Model& model, const std::vector<std::string>& va
   BatchReader reader(slice, source.batchable() ? batch_size : 1, context,
                      fixed > 0 ? UnlikeSamples::Refuse : UnlikeSamples::EndBatch);
   std::int64_t done = options.first;
-  while (const auto batch = reader.next()) {
+  // While a batch runs the next one is put together and brought to where it will run.
+  Ahead<Entered> ahead([&] { return enter(session, reader); });
+  while (const auto batch = ahead.next()) {
     context.check_cancelled();
-    const TensorMap outputs = session.run(batch->inputs);
+    const EngineValues outputs = session.compute(batch->inputs);
     tally.keep();
-    if (options.on_outputs) options.on_outputs(outputs, batch->size());
-    done += batch->size();
+    if (options.on_outputs) options.on_outputs(session.leave(outputs), batch->size);
+    done += batch->size;
     context.report("calibrating", done, options.first + count);
     if (options.after_batch) options.after_batch(done, [&] { return tally.statistics(); });
   }
@@ -127,8 +145,9 @@ StatisticMap collect(const Model& model, const std::vector<std::string>& values,
   }
   // Who wants to see every sample gets them all, on every rank.
   const bool watched = options.on_outputs || options.on_other || options.after_batch;
-  return context.ranks && !watched ? collect_together(model, values, source, options, context)
-                                   : collect_here(model, values, source, options, context);
+  return sharers(context) != nullptr && !watched
+             ? collect_together(model, values, source, options, context)
+             : collect_here(model, values, source, options, context);
 }
 
 }  // namespace quench::calibrate

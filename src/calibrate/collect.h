@@ -40,9 +40,10 @@ StatisticMap collect(const Model& model, const std::vector<std::string>& values,
 void check_observers(const QuantPlan& plan, const CustomObservers& custom);
 
 /// The scale of every value and weight of a plan: observers over statistics, then `choose_params`.
-/// The number of threads does not change the result.
+/// The number of threads does not change the result. `shards` are the processes that hold the other
+/// parts of a split model, which has the scales of the whole one.
 QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
-                    const CustomObservers& custom = {}, int threads = 1);
+                    const CustomObservers& custom = {}, int threads = 1, Ranks* shards = nullptr);
 
 /// The values whose quantisation parameters come from statistics.
 std::vector<std::string> observed_values(const QuantPlan& plan);

@@ -7,6 +7,7 @@
 #include "base/nearest.h"
 #include "base/parallel.h"
 #include "calibrate/collect.h"
+#include "calibrate/shards.h"
 
 namespace quench::calibrate {
 namespace {
@@ -118,12 +119,21 @@ class Solver {
     }
   }
 
-  void weights(int threads, QuantSolution& solution) const {
+  void weights(int threads, Ranks* shards, QuantSolution& solution) const {
     std::vector<QuantParams> found(plan_.weights.size());
+    std::vector<bool> done(found.size(), false);
+    if (shards != nullptr) {
+      const SplitWeights split(model_, plan_);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        done[i] = split.shared(i);
+        if (done[i]) found[i] = params_of(split.whole(*shards, i), plan_.weights[i], threads);
+      }
+    }
     // Where there are fewer weights than threads, each gets its share of them.
     const int share = threads / std::max(1, static_cast<int>(found.size()));
-    each_of(found.size(), threads,
-            [&](std::size_t i) { found[i] = solve_weight(plan_.weights[i], std::max(1, share)); });
+    each_of(found.size(), threads, [&](std::size_t i) {
+      if (!done[i]) found[i] = solve_weight(plan_.weights[i], std::max(1, share));
+    });
     for (std::size_t i = 0; i < found.size(); ++i) {
       solution.weights[plan_.weights[i].key()] = std::move(found[i]);
     }
@@ -150,7 +160,11 @@ class Solver {
       fail(ErrorKind::Internal, "input {} of the {} is not a constant", weight.input,
            label(model_.graph, node));
     }
-    return choose_params(weight.spec, weight_ranges(*tensor, weight.spec, threads));
+    return params_of(*tensor, weight, threads);
+  }
+
+  static QuantParams params_of(const Tensor& tensor, const WeightPlan& weight, int threads) {
+    return choose_params(weight.spec, weight_ranges(tensor, weight.spec, threads));
   }
 
   const Model& model_;
@@ -194,11 +208,11 @@ void share_params(const QuantPlan& plan, QuantSolution& solution) {
 }
 
 QuantSolution solve(const Model& model, const QuantPlan& plan, const StatisticMap& statistics,
-                    const CustomObservers& custom, int threads) {
+                    const CustomObservers& custom, int threads, Ranks* shards) {
   QuantSolution solution;
   const Solver solver(model, plan, statistics, custom);
   solver.values(threads, solution);
-  solver.weights(threads, solution);
+  solver.weights(threads, shards, solution);
   share_params(plan, solution);
   return solution;
 }

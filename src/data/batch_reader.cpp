@@ -143,7 +143,7 @@ std::optional<Batch> BatchReader::next() {
   state_->context.check_cancelled();
   std::vector<Sample> samples = state_->take_batch();
   if (samples.empty()) return std::nullopt;
-  return join(std::move(samples));
+  return join(std::move(samples), state_->context.num_threads());
 }
 
 }  // namespace quench

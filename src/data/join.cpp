@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "base/parallel.h"
 
 namespace quench {
 namespace {
@@ -23,18 +24,27 @@ std::string inputs_text(const Sample& sample) {
   return text;
 }
 
-Tensor joined(const std::vector<Sample>& samples, const std::string& input) {
+Tensor joined(const std::vector<Sample>& samples, const std::string& input, int threads) {
   const Tensor& first = samples.front().inputs.at(input);
   Shape shape = first.shape();
   shape.at(0) = 0;
   for (const Sample& sample : samples) shape[0] += sample.inputs.at(input).shape()[0];
   Tensor result = Tensor::zeros(first.dtype(), std::move(shape));
-  std::byte* dst = result.mutable_bytes().data();
+  const std::span<std::byte> bytes = result.mutable_bytes();
+  std::vector<std::size_t> places = {0};
   for (const Sample& sample : samples) {
-    const auto src = sample.inputs.at(input).bytes();
-    if (!src.empty()) std::memcpy(dst, src.data(), src.size());
-    dst += src.size();
+    places.push_back(places.back() + sample.inputs.at(input).bytes().size());
   }
+  // Most of the time goes into fresh pages, which several threads get as many times faster.
+  constexpr std::size_t kMuch = std::size_t{16} << 20U;
+  parallel_for(static_cast<std::int64_t>(samples.size()), bytes.size() < kMuch ? 1 : threads,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end);
+                      ++i) {
+                   const auto src = samples[i].inputs.at(input).bytes();
+                   if (!src.empty()) std::memcpy(&bytes[places[i]], src.data(), src.size());
+                 }
+               });
   return result;
 }
 
@@ -46,7 +56,7 @@ bool alike(const Sample& a, const Sample& b) {
   });
 }
 
-Batch join(std::vector<Sample> samples) {
+Batch join(std::vector<Sample> samples, int threads) {
   Batch batch;
   if (samples.empty()) return batch;
   const Sample& first = samples.front();
@@ -58,7 +68,7 @@ Batch join(std::vector<Sample> samples) {
          samples[i].name, inputs_text(samples[i]), first.name, inputs_text(first));
   }
   for (const auto& [input, tensor] : first.inputs) {
-    batch.inputs[input] = samples.size() == 1 ? tensor : joined(samples, input);
+    batch.inputs[input] = samples.size() == 1 ? tensor : joined(samples, input, threads);
   }
   for (Sample& sample : samples) {
     batch.labels.push_back(sample.label);

@@ -13,7 +13,8 @@ namespace quench {
 bool alike(const Sample& a, const Sample& b);
 
 /// Samples put together along the first dimension; one sample is left as it is. Throws
-/// Error(BadData) that names two samples which are not alike.
-Batch join(std::vector<Sample> samples);
+/// Error(BadData) that names two samples which are not alike. Large ones are copied on several
+/// threads.
+Batch join(std::vector<Sample> samples, int threads = 1);
 
 }  // namespace quench

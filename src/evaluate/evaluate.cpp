@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "base/share.h"
 #include "evaluate/feeds.h"
 #include "evaluate/random_inputs.h"
 #include "evaluate/raw_pixels.h"
@@ -136,10 +137,10 @@ void merge_into(std::vector<OutputScores>& outputs, OutputScores scores) {
   outputs.push_back(std::move(scores));
 }
 
-/// Ranks score one model on one data set.
+/// Ranks score one model, or have parts of one, on one data set.
 void agree(const Model& model, const EvaluateOptions& options, const Context& context) {
   if (!context.ranks) return;
-  context.ranks->agree("the model", fingerprint(model));
+  if (sharers(context) != nullptr) context.ranks->agree("the model", fingerprint(model));
   context.ranks->agree("what is asked for",
                        format("{} {} {} {}", fmt::join(options.metrics, ","), options.reference,
                               options.output, options.batch));
@@ -154,7 +155,7 @@ EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& op
   agree(model, options, context);
   Session session(model, {.dequantize = options.dequantize, .rounding = options.rounding}, context);
   const std::string output = choose_output(session, options.output);
-  FeedReader reader(options, session.inputs(), context, true);
+  FeedReader reader(options, session.inputs(), context, true, &session);
   if (context.ranks) context.ranks->agree("the data set", reader.identity());
   const MetricChoice metrics = choose_metrics(options, reader.truths().get());
   check_labels(options, metrics, reader);
@@ -163,8 +164,11 @@ EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& op
     reference.emplace(options.reference, context);
     reference->pair_with(session, options, metrics);
   }
-  const auto doubt =
-      evaluation::doubt_raw_pixels(model, model_path, options.data.path, *reader.source(), context);
+  // Parts of a model run all together or not at all.
+  const auto doubt = shards(context) != nullptr
+                         ? std::nullopt
+                         : evaluation::doubt_raw_pixels(model, model_path, options.data.path,
+                                                        *reader.source(), context);
   if (doubt) context.warn(*doubt);
   ScoreCard labelled(output, metrics.with_labels, metrics.custom_with_labels, reader.truths());
   std::vector<ScoreCard*> cards = {&labelled};
@@ -175,7 +179,7 @@ EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& op
   EvaluateResult result{.batch = reader.batch(), .outputs = {}};
   const auto start = std::chrono::steady_clock::now();
   while (const std::optional<Feed> feed = reader.next()) {
-    const TensorMap outputs = session.run(feed->inputs);
+    const TensorMap outputs = session.leave(session.compute(feed->entered));
     if (metrics.any_with_labels()) {
       scores.add(0, real_rows(outputs.at(output), feed->samples, feed->rows), labels_of(*feed));
     }

@@ -157,8 +157,8 @@ OutputError Evaluator::error(const Model& model) const {
 
 std::vector<SampleScore> Evaluator::samples(const Model& model, const SampleMetric& metric,
                                             const GoOn& go_on) const {
-  return context_->ranks ? samples_together(model, metric, go_on)
-                         : samples_here(model, metric, go_on);
+  return sharers(*context_) != nullptr ? samples_together(model, metric, go_on)
+                                       : samples_here(model, metric, go_on);
 }
 
 std::vector<SampleScore> Evaluator::samples_together(const Model& model, const SampleMetric& metric,

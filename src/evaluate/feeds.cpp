@@ -46,7 +46,7 @@ Tensor real_rows(const Tensor& output, std::int64_t samples, std::int64_t rows) 
 }
 
 FeedReader::FeedReader(const EvaluateOptions& options, const std::vector<Value>& inputs,
-                       const Context& context, bool shared)
+                       const Context& context, bool shared, const Session* session)
     : options_(options), inputs_(inputs), context_(context), generator_(context.seed) {
   if (options.batch < 1) {
     fail(ErrorKind::Usage, "the batch must be at least 1; got {}", options.batch);
@@ -59,12 +59,17 @@ FeedReader::FeedReader(const EvaluateOptions& options, const std::vector<Value>&
   }
   source_ = open_data(options.data, inputs, context);
   Share share{.count = source_->size()};
-  if (shared && context.ranks) {
-    share = share_of(share.count, batch_, context.ranks->rank(), context.ranks->size());
+  if (const Ranks* ranks = shared ? sharers(context) : nullptr) {
+    share = share_of(share.count, batch_, ranks->rank(), ranks->size());
   }
   total_ = share.count;
   own_ = std::make_unique<data::Slice>(*source_, share.first, share.count);
   reader_ = std::make_unique<BatchReader>(*own_, batch_, context);
+  ahead_ = std::make_unique<Ahead<Feed>>([this, session] {
+    std::optional<Feed> feed = read_data();
+    if (feed && session != nullptr) feed->entered = session->enter(feed->inputs);
+    return feed;
+  });
 }
 
 std::string FeedReader::identity() const {
@@ -74,12 +79,12 @@ std::string FeedReader::identity() const {
 std::optional<Feed> FeedReader::next() {
   context_.check_cancelled();
   context_.report(source_ ? "evaluate" : "random inputs", done_, total_);
-  std::optional<Feed> feed = reader_ ? next_from_data() : next_at_random();
+  std::optional<Feed> feed = ahead_ ? ahead_->next() : next_at_random();
   if (feed) done_ += feed->samples;
   return feed;
 }
 
-std::optional<Feed> FeedReader::next_from_data() {
+std::optional<Feed> FeedReader::read_data() {
   std::optional<Batch> batch = reader_->next();
   if (!batch) return std::nullopt;
   Feed feed{.inputs = std::move(batch->inputs),

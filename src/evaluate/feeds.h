@@ -6,7 +6,9 @@
 #include <optional>
 #include <random>
 
+#include "base/ahead.h"
 #include "quench/evaluate.h"
+#include "quench/session.h"
 
 namespace quench {
 
@@ -14,6 +16,7 @@ namespace quench {
 /// repeating its last sample; `samples` says how many are real.
 struct Feed {
   TensorMap inputs;
+  EngineValues entered;  ///< the same, where the session that the reader knows runs
   std::vector<std::int64_t> labels;
   std::vector<std::string> names;
   std::int64_t samples = 0;
@@ -23,9 +26,10 @@ struct Feed {
 /// Hands out batches in order, with progress, and stops when the caller asks to.
 class FeedReader {
  public:
-  /// `shared`: of the data, only the samples of this rank.
+  /// `shared`: of the data, only the samples of this rank. `session` is what runs on them: while it
+  /// does, the next batch is put together and brought there.
   FeedReader(const EvaluateOptions& options, const std::vector<Value>& inputs,
-             const Context& context, bool shared = false);
+             const Context& context, bool shared = false, const Session* session = nullptr);
   std::optional<Feed> next();
   std::int64_t batch() const noexcept { return batch_; }
   bool has_labels() const { return source_ && source_->has_labels(); }
@@ -36,7 +40,7 @@ class FeedReader {
   std::string identity() const;
 
  private:
-  std::optional<Feed> next_from_data();
+  std::optional<Feed> read_data();
   std::optional<Feed> next_at_random();
 
   const EvaluateOptions& options_;
@@ -50,6 +54,7 @@ class FeedReader {
   std::unique_ptr<SampleSource> own_;  ///< the part of it that is read
   std::unique_ptr<BatchReader> reader_;
   std::mt19937_64 generator_;
+  std::unique_ptr<Ahead<Feed>> ahead_;
 };
 
 /// The part of an output that belongs to the first `samples` of `rows` samples.

@@ -35,7 +35,7 @@ Tensor take(Unpacker& from) {
 }  // namespace
 
 void SharedScores::add(std::size_t card, const Tensor& actual, const Tensor& expected) {
-  if (context_.ranks) {
+  if (sharers(context_) != nullptr) {
     kept_.push_back({.card = card, .actual = actual, .expected = expected});
   } else {
     cards_[card]->add(actual, expected);
@@ -43,7 +43,7 @@ void SharedScores::add(std::size_t card, const Tensor& actual, const Tensor& exp
 }
 
 std::int64_t SharedScores::join(std::int64_t samples) {
-  if (!context_.ranks) return samples;
+  if (sharers(context_) == nullptr) return samples;
   Ranks& ranks = *context_.ranks;
   std::int64_t all = 0;
   for (int from = 0; from < ranks.size(); ++from) {

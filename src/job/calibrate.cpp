@@ -7,6 +7,7 @@
 #include "calibrate/snapshot.h"
 #include "job/job.h"
 #include "job/job_files.h"
+#include "job/shards.h"
 
 namespace quench {
 namespace {
@@ -60,12 +61,15 @@ void calibrate_model(const std::string& model_path, const std::string& statistic
   outputs.writes(statistics_path + ".partial", "the snapshot");
   job::Job job(model_path, options, context);
   job.observes_any_choice = true;
+  job::start_shards(job, statistics_path);
   job::prepare(job);
+  job::check_shards(job);
   job::plan(job);
   if (!job.samples.any()) {
     fail(ErrorKind::Usage, "calibration needs samples: give --data");
   }
-  if (const auto doubt = job::doubt_samples(job)) context.warn(*doubt);
+  const auto doubt = shards(context) != nullptr ? std::nullopt : job::doubt_samples(job);
+  if (doubt) context.warn(*doubt);
   SampleSource& source = job.samples.source();
   const Share share = samples_of(job, how);
   calibrate::PassIdentity identity = identity_of(job);
@@ -81,7 +85,8 @@ void calibrate_model(const std::string& model_path, const std::string& statistic
   calibrate::CollectOptions collect{
       .batch = options.batch, .first = done, .count = share.first + share.count - done};
   collect.seen = std::move(seen);
-  // Ranks share the pass, and none of them has seen all that lies before a batch.
+  // Ranks share the pass, and none of them has seen all that lies before a batch; of a split model
+  // one cannot go on without the others.
   if (!context.ranks) {
     collect.after_batch = [&](std::int64_t now, const std::function<StatisticMap()>& statistics) {
       keeper.after_batch(now, statistics);
@@ -89,6 +94,7 @@ void calibrate_model(const std::string& model_path, const std::string& statistic
   }
   job.statistics =
       calibrate::collect(job.model, job::values_to_observe(job), source, collect, context);
+  job::meet_shards(job);
   if (!context.writes()) return;
   save_statistics(job.statistics, statistics_path, job::statistics_note(job, share.count));
   outputs.removes(statistics_path + ".partial");

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "base/share.h"
 #include "formats/disk_bytes.h"
 #include "formats/fingerprint.h"
 #include "formats/registry.h"
@@ -132,7 +133,7 @@ void prepare(Job& job) {
   job.report.warnings = job.options.notes;
   job.report.bytes_before = bytes_on_disk(job.model_path, read);
   job.origin = fingerprint(read);
-  if (Ranks* ranks = job.context.ranks.get()) {
+  if (Ranks* ranks = sharers(job.context)) {
     ranks->agree("the model", job.origin);
     ranks->agree("what is asked for", settings_json(job.options));
   }

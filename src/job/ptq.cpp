@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/format.h"
+#include "base/share.h"
 #include "calibrate/collect.h"
 #include "calibrate/tally.h"
 #include "job/job.h"
@@ -101,8 +102,8 @@ Model PTQ::convert(const ObservedModel& observed) const {
          "'{}' was never observed: call run() on batches of calibration data before convert()",
          name);
   }
-  const QuantSolution solution =
-      calibrate::solve(observed.model(), observed.plan(), statistics, config_.custom_observers);
+  const QuantSolution solution = calibrate::solve(observed.model(), observed.plan(), statistics,
+                                                  config_.custom_observers, 1, shards(context_));
   QuantizeOptions options;
   options.config = config_;
   options.weight.symmetric = true;

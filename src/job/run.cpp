@@ -5,11 +5,14 @@
 
 #include "base/made_folder.h"
 #include "base/memory.h"
+#include "base/share.h"
 #include "calibrate/collect.h"
+#include "calibrate/shards.h"
 #include "formats/fingerprint.h"
 #include "formats/registry.h"
 #include "job/job.h"
 #include "job/job_files.h"
+#include "job/shards.h"
 #include "job/stored_weights.h"
 #include "options/settings.h"
 #include "quench/ranks.h"
@@ -29,7 +32,8 @@ void advise_on_data(Job& job) {
   warn_of_values(job.statistics, report);
   warn_of_dead_channels(job.model, job.plan, report);
   warn_of_shared_scales(job.model, job.plan, report);
-  if (!job.samples.any()) return;
+  // Processes that hold parts of a model must run alike: what one doubts the others may not.
+  if (!job.samples.any() || shards(job.context) != nullptr) return;
   warn_of_few_samples(job.samples.calibration().count, report);
   // Raw pixels explain unlike data: one of the two sentences is enough.
   if (!job.doubted) warn_of_unlike_data(job.original, job.samples, job.context, report);
@@ -45,12 +49,14 @@ void advise_on_data(Job& job) {
 void solve(Job& job) {
   if (!job.is_full()) return;
   job.solution = calibrate::solve(job.model, job.plan, job.statistics, job.config.custom_observers,
-                                  job.context.num_threads());
+                                  job.context.num_threads(), shards(job.context));
 }
 
 void calibrate_and_tune(Job& job) {
   start_validation(job);
-  if (const auto doubt = doubt_samples(job)) job.report.warnings.push_back(*doubt);
+  if (shards(job.context) == nullptr) {
+    if (const auto doubt = doubt_samples(job)) job.report.warnings.push_back(*doubt);
+  }
   tune::apply(tune::Stage::Model, job);
   collect(job);
   if (job.is_full()) advise_on_data(job);
@@ -58,6 +64,9 @@ void calibrate_and_tune(Job& job) {
   tune::apply(tune::Stage::Parameters, job);
   // From here on scales and zero points are those that are written.
   job.report.coarser_layers = legalize(job.model, job.plan, job.solution);
+  if (Ranks* ranks = shards(job.context)) {
+    calibrate::share_scales(job.model, job.plan, *ranks, job.solution);
+  }
   for (const auto& [name, value] : job.plan.values) {
     if (value.kind == ValuePlan::Kind::Observed) {
       job.report.value_observers[name] = value.spec.observer;
@@ -68,6 +77,7 @@ void calibrate_and_tune(Job& job) {
 
 void run(Job& job) {
   prepare(job);
+  check_shards(job);
   plan(job);
   calibrate_and_tune(job);
   lower(job);
@@ -91,10 +101,14 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
                              given.notes_unless_packed.end());
   }
   job.out_path = out_path;
+  job::start_shards(job, out_path);
   job::run(job);
-  if (context.ranks) context.ranks->agree("the quantised model", fingerprint(job.written));
+  job::meet_shards(job);
+  if (Ranks* ranks = sharers(context)) {
+    ranks->agree("the quantised model", fingerprint(job.written));
+  }
   if (context.writes()) job::write(job, out_path, outputs);
-  job.report.settings = settings_json(given);
+  job.report.settings = settings_json(shards(context) != nullptr ? job.options : given);
   job.report.peak_memory_mb = memory.peak_mb();
   job.report.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

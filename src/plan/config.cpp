@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/nearest.h"
 #include "ops/ops.h"
+#include "passes/parallel_layers.h"
 #include "plan/facts.h"
 #include "plan/target.h"
 
@@ -221,6 +222,52 @@ void fill(QuantRule& rule, const QuantRule& wider) {
 }
 
 }  // namespace
+
+namespace plan {
+namespace {
+
+constexpr std::array<const char*, 2> kSplitLayers = {passes::kColumnParallel, passes::kRowParallel};
+
+/// A layer's rule: what names it, filled up by what names its kind.
+void add_kind_rule(const std::string& layer, const QuantRule& of_kind, QuantConfig& config) {
+  const auto named = std::ranges::find_if(
+      config.by_name, [&](const auto& each) { return matches_glob(each.first, layer); });
+  auto own = config.by_layer.find(layer);
+  if (own == config.by_layer.end()) {
+    own = config.by_layer.emplace(layer, named == config.by_name.end() ? of_kind : named->second)
+              .first;
+  }
+  if (named != config.by_name.end()) fill(own->second, named->second);
+  fill(own->second, of_kind);
+}
+
+}  // namespace
+
+QuantConfig by_operators(const Graph& graph, const QuantConfig& given) {
+  QuantConfig config = given;
+  std::vector<std::string>& types = config.quantizable_op_type;
+  const std::set<std::string> before(types.begin(), types.end());
+  bool lists = false;
+  for (const char* kind : kSplitLayers) {
+    lists = std::erase(types, kind) > 0 || lists;
+    config.by_type.erase(kind);
+  }
+  if (lists) types.insert(types.end(), {"Gemm", "MatMul"});
+  const passes::ParallelLayers parallel(graph);
+  for (const Node& node : graph.nodes) {
+    const std::string& kind = parallel.kind(node);
+    const std::string key = key_of(graph, node);
+    const auto rule = kind.empty() ? given.by_type.end() : given.by_type.find(kind);
+    if (rule != given.by_type.end()) add_kind_rule(key, rule->second, config);
+    const bool product = node.op_type == "Gemm" || node.op_type == "MatMul";
+    if (lists && product && !before.contains(kind) && !before.contains(node.op_type)) {
+      config.by_layer[key].skip = true;  // only here because others of its operator are listed
+    }
+  }
+  return config;
+}
+
+}  // namespace plan
 
 QuantRule QuantConfig::rule_for(const std::string& node_name, const std::string& op_type) const {
   std::vector<const QuantRule*> rules;  // the most specific first

@@ -8,6 +8,9 @@ namespace quench::plan {
 
 /// `*` stands for any characters, `?` for one, `[abc]` and `[!a-c]` for one of a set.
 bool matches_glob(std::string_view pattern, std::string_view text);
+/// The configuration in which rules and lists that name ColumnParallelLinear or RowParallelLinear
+/// name operators and the layers of that kind instead.
+QuantConfig by_operators(const Graph& graph, const QuantConfig& config);
 /// Every name in the configuration must stand for something in the graph: else Error(BadConfig).
 void check_names(const Graph& graph, const QuantConfig& config);
 /// Bit widths and the instruction set must be ones there are: else Error(BadConfig).

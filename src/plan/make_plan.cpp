@@ -11,7 +11,8 @@ Job::Job(const Model& the_model, const QuantConfig& the_config)
       graph(the_model.graph),
       config(the_config),
       target(find_target(the_config.target)),
-      uses(the_model.graph) {}
+      uses(the_model.graph),
+      parallel(the_model.graph) {}
 
 QuantRule Job::rule(const Node& node) const {
   return config.rule_for(key_of(graph, node), node.op_type);
@@ -21,7 +22,8 @@ bool leaves_weight(const QuantRule& rule) { return rule.weight_observer == "none
 
 }  // namespace plan
 
-QuantPlan make_plan(const Model& model, const QuantConfig& config) {
+QuantPlan make_plan(const Model& model, const QuantConfig& given) {
+  const QuantConfig config = plan::by_operators(model.graph, given);
   const plan::Job job(model, config);
   plan::check_names(job.graph, config);
   plan::check_settings(config);

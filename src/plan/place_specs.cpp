@@ -143,6 +143,9 @@ class Placer {
   void place_output(NodeId id) {
     const Node& node = job_.node(id);
     const TargetOp* op = find_op(job_.target, node.op_type);
+    // Processes sum what each has: rounding their parts would add up, and a scale of the sum fits
+    // none of them.
+    if (job_.parallel.kind(node) == passes::kRowParallel) return;
     if (ops::is_convolution(node)) place_fused(node);
     if (!job_.target.quantize_outputs || op->float_output) return;
     if (node.op_type == "Softmax") return fix_shares(node);

@@ -3,6 +3,7 @@
 // constants need scales for that.
 #pragma once
 
+#include "passes/parallel_layers.h"
 #include "plan/facts.h"
 #include "plan/target.h"
 
@@ -17,6 +18,7 @@ struct Job {
   const QuantConfig& config;
   const TargetInfo& target;
   Uses uses;
+  passes::ParallelLayers parallel;
 
   const Node& node(NodeId id) const { return graph.nodes[static_cast<std::size_t>(id)]; }
   const std::string& name(NodeId id) const { return output_name(graph, node(id)); }

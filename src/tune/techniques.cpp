@@ -2,6 +2,7 @@
 // The list of techniques.
 #include <vector>
 
+#include "base/share.h"
 #include "tune/technique.h"
 
 namespace quench {
@@ -20,6 +21,8 @@ const std::vector<Technique>& techniques() {
 }  // namespace
 
 void apply(Stage stage, State& state) {
+  // They hold whole layers against each other, of which no process of a split model has all.
+  if (shards(state.context) != nullptr) return;
   for (const Technique& technique : techniques()) {
     if (technique.stage != stage) continue;
     state.context.check_cancelled();

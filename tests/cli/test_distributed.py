@@ -195,6 +195,26 @@ class DistributedTest(harness.CliTest):
             self.assertEqual(results[0][2].count("\n"), 1, results[0][2])
         self.assertFalse((self.dir / "never.stats").exists())
 
+    def test_ranks_with_other_data(self):
+        harness.write_npy(self.dir / "other.npy", "<f4", (20, 3, 8, 8), [0.25] * 20 * 192)
+        for verb in (["calibrate", "model.onnx", "-o", "never.stats"],
+                     ["eval", "model.onnx", "--labels", "labels.npy"]):
+            port = free_port()
+            results = self.run_ranks([torchrun(0, 2, port), torchrun(1, 2, port)],
+                                     [*verb, "--data", "images.npy"], [*verb, "--data", "other.npy"])
+            self.assertTrue(all(code > 1 for code, _, _ in results), results)
+            self.assertRegex(results[0][2], r"\Aquench: error: rank 1: [^\n]* of rank 1 is not that of "
+                             r"rank 0[^\n]*\n\Z")
+
+    def test_a_gpu_that_is_not_there(self):
+        result = subprocess.run([harness.PROGRAM, "launch", "-n", "2", *self.calibrate(), "--device",
+                                 "cuda"], cwd=self.dir, check=False, capture_output=True, text=True,
+                                timeout=100)
+        if result.returncode == 0:
+            self.skipTest("this machine has GPUs")
+        self.assertIn(result.returncode, (2, 4), result.stderr)
+        self.assertRegex(result.stderr, r"\Aquench: error: [^\n]+\n\Z")
+
     def test_a_rank_that_fails(self):
         """Its data are there, but cannot be read: four ranks end with its sentence."""
         folders = []

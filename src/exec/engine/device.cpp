@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/format.h"
+#include "exec/device_error.h"
 #include "exec/engine/cuda/kernels.h"
 #include "exec/fused.h"
 
@@ -40,28 +41,6 @@ void load_cuda() {
            reason == nullptr ? "unknown reason" : reason);
     }
   });
-}
-
-/// One sentence for what libtorch says at length.
-[[noreturn]] void refuse_device(const std::string& name, std::string_view reason) {
-  const auto says = [&](std::string_view words) {
-    return reason.find(words) != std::string_view::npos;
-  };
-  if (says("too old")) {
-    fail(ErrorKind::Unsupported,
-         "the NVIDIA driver of this machine is too old for this libtorch; take a newer driver, an "
-         "older libtorch, or --device cpu");
-  }
-  if (says("no NVIDIA driver") || says("No CUDA GPUs") || says("no CUDA-capable device")) {
-    fail(ErrorKind::Unsupported,
-         "this machine has no GPU that CUDA can use (no card, or no driver); take --device cpu");
-  }
-  if (says("invalid device ordinal")) {
-    fail(ErrorKind::Usage, "this machine has no '{}'; `nvidia-smi -L` lists those that it has",
-         name);
-  }
-  fail(ErrorKind::Unsupported, "'{}' cannot be used: {}", name,
-       std::string(reason.substr(0, reason.find('\n'))));
 }
 
 at::Device parse(const std::string& name) {
@@ -104,7 +83,7 @@ Placement open_device(const Context& context) {
   try {
     (void)at::zeros({1}, at::TensorOptions(place.device));
   } catch (const std::exception& error) {
-    refuse_device(context.device, error.what());
+    throw device_error(context.device, error.what());
   }
   const bool tf32 = context.precision == "tf32";
   at::globalContext().setAllowTF32CuDNN(tf32);

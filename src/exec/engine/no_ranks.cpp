@@ -7,6 +7,14 @@ namespace quench::exec {
 
 void sum_over(Ranks& /*ranks*/, std::vector<at::Tensor>& /*tensors*/) {}
 
+std::function<void()> begin_sum(Ranks& /*ranks*/, at::Tensor& /*tensor*/) {
+  return [] {};
+}
+
+at::Tensor gather_over(Ranks& /*ranks*/, const at::Tensor& part, std::int64_t /*axis*/) {
+  return part;
+}
+
 }  // namespace quench::exec
 
 extern "C" __attribute__((visibility("default"))) quench::Ranks* quench_engine_join(

@@ -9,11 +9,13 @@
 
 #include "exec/engine/bridge.h"
 #include "exec/engine/captures.h"
+#include "exec/engine/kernels/collective.h"
 #include "exec/engine/onednn/onednn.h"
 #include "exec/engine/parallel.h"
 #include "exec/engine/types.h"
 #include "exec/fused.h"
 #include "ops/ops.h"
+#include "passes/parallel_layers.h"
 
 namespace quench::exec {
 namespace {
@@ -121,6 +123,12 @@ void named(const std::string& label, Run run) {
   }
 }
 
+Kernel make_kernel(const KernelInfo& info, const OpContext& context,
+                   const CompileOptions& options) {
+  const bool joins = options.shards && passes::is_collective(context.node);
+  return joins ? make_collective(context, options.shards) : info.make(context);
+}
+
 /// How often each value is read: by nodes, by graphs inside them, and as an output.
 std::vector<std::size_t> count_readers(const Graph& graph) {
   const Uses uses(graph);
@@ -141,6 +149,7 @@ Program::Program(Graph graph, const CompileOptions& options,
       on_summary_(options.on_summary),
       summarized_(options.summarized),
       tap_of_(graph_.values().size(), -1),
+      shards_(options.shards),
       producer_(graph_.values().size(), -1),
       place_(options.place),
       read_here_(graph_.values().size(), false) {
@@ -153,6 +162,7 @@ Program::Program(Graph graph, const CompileOptions& options,
     }
   }
   for (std::size_t i = 0; i < options.taps.size(); ++i) {
+    split_.push_back(options.split.contains(options.taps[i]));
     const ValueId id = graph_.find(options.taps[i]);
     if (id != kNoValue) tap_of_[static_cast<std::size_t>(id)] = static_cast<int>(i);
   }
@@ -207,7 +217,7 @@ void Program::add_step(const Node& node, const CompileOptions& options,
                      info->since));
   }
   Kernel kernel = Kernel::Refusal{};
-  named(label(graph_, node), [&] { kernel = info->make(context); });
+  named(label(graph_, node), [&] { kernel = make_kernel(*info, context, options); });
   if (!kernel.run) return no(kernel.refusal);
   Step step;
   step.shares = kernel.shares || ops::is(node, ops::kView);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -34,6 +35,8 @@ struct CompileOptions {
   std::optional<SampleBytes> sample_bytes;
   std::vector<std::string> notes;  ///< set by `prepare`: declarations that were not believed
   bool samplewise = false;         ///< set by `prepare`: samples of a batch never meet
+  std::shared_ptr<Ranks> shards;   ///< the processes that hold the other parts of the model
+  std::set<std::string> split;     ///< values of which each of them has a part
   Placement place;                 ///< where the steps run; constants are folded on the CPU
 };
 
@@ -95,6 +98,7 @@ class Program {
                 std::vector<UnsupportedNode>& unsupported);
   void bring(const Step& step);
   void bring(int slot, bool there);
+  at::Tensor whole(const at::Tensor& part) const;
   void show_samples(int slot);
   void show_samples(std::size_t tap, const at::Tensor& value);
   Schedule& schedule(const std::vector<int>& fed, const std::vector<int>& wanted);
@@ -115,7 +119,9 @@ class Program {
   std::size_t summarized_ = 0;
   std::unique_ptr<TapCounter> counter_;  ///< where a GPU counts
   std::vector<int> tap_of_;              ///< by slot: the index of the tap, or -1
-  std::vector<int> constant_taps_;       ///< slots of taps that do not depend on what is fed
+  std::shared_ptr<Ranks> shards_;
+  std::vector<bool> split_;         ///< by tap: each of the shards has a part of it
+  std::vector<int> constant_taps_;  ///< slots of taps that do not depend on what is fed
   std::vector<Step> steps_;
   std::vector<int> producer_;      ///< by slot: the step that fills it, or -1
   std::vector<at::Tensor> slots_;  ///< constants stay; everything else lives during a run

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program's values between its steps: where they lie, and who sees them.
 #include "exec/engine/program.h"
+#include "exec/engine/ranks.h"
 
 namespace quench::exec {
 
@@ -37,6 +38,7 @@ void Program::show_samples(int slot) {
   const auto tap = static_cast<std::size_t>(tap_of_[static_cast<std::size_t>(slot)]);
   const at::Tensor& value = slots_[static_cast<std::size_t>(slot)];
   if (!value.defined() || !value.is_floating_point() || value.numel() == 0) return;
+  if (split_[tap]) return show_samples(tap, whole(value));
   if (!place_.away()) return show_samples(tap, value);
   if (counter_ && value.is_cuda() && tap < summarized_ &&
       (value.scalar_type() == at::kFloat || value.scalar_type() == at::kHalf)) {
@@ -44,6 +46,14 @@ void Program::show_samples(int slot) {
   }
   const at::Tensor here = place_.here(value);
   kept_[tap].push_back(here.dim() == 0 ? here.reshape({1}) : here);
+}
+
+/// What all shards have of each sample, one behind the other: the order within a sample is no
+/// matter.
+at::Tensor Program::whole(const at::Tensor& part) const {
+  const at::Tensor here = place_.here(part);
+  const std::int64_t samples = here.dim() == 0 ? 1 : here.size(0);
+  return gather_over(*shards_, here.reshape({samples, here.numel() / samples}), 1);
 }
 
 void Program::show_kept() {

@@ -2,9 +2,14 @@
 // Ranks by way of libtorch's c10d: notes in a TCPStore, bytes by Gloo.
 #include "exec/engine/ranks.h"
 
+#include <unistd.h>
+
 #include <map>
+#include <set>
 
 #include "base/format.h"
+#include "base/module.h"
+#include "exec/engine/nccl/group.h"
 #include "exec/engine/ranks_store.h"
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -30,7 +35,8 @@ std::int64_t hash_of(std::string_view text) {
 
 class GlooRanks final : public Ranks {
  public:
-  explicit GlooRanks(const RankOptions& options) : store_(options) {
+  GlooRanks(const RankOptions& options, const Context& context)
+      : context_(context.alone()), store_(options) {
     try {
       store_.wait_for_all();
       if (!options.elastic) store_.guarded([&] { connect(options); });
@@ -42,6 +48,7 @@ class GlooRanks final : public Ranks {
 
   int rank() const noexcept override { return store_.options().rank; }
   int size() const noexcept override { return store_.options().size; }
+  bool tensor_parallel() const noexcept override { return store_.options().tensor_parallel; }
 
   void send(int to, std::span<const std::byte> bytes, std::string_view what) override {
     meet(rank(), to, to);
@@ -132,16 +139,55 @@ class GlooRanks final : public Ranks {
   }
   void leave() override { store_.leave(); }
 
-  void sum(std::vector<at::Tensor>& tensors) {
-    store_.guarded([&] {
-      for (at::Tensor& tensor : tensors) {
-        std::vector<at::Tensor> one = {tensor};
-        group_->allreduce(one)->wait();
+  /// One tensor a rank, all of one shape.
+  std::vector<at::Tensor> gather(const at::Tensor& own) {
+    return store_.guarded([&] {
+      // Gloo writes on a thread of its own, which is in no inference mode.
+      const at::InferenceMode plain(false);
+      std::vector<at::Tensor> in = {own.is_inference() ? own.clone() : own};
+      std::vector<std::vector<at::Tensor>> out(1);
+      for (int i = 0; i < size(); ++i) out[0].push_back(at::empty_like(in[0]));
+      group_->allgather(out, in)->wait();
+      return std::move(out[0]);
+    });
+  }
+
+  /// Begins to sum; what is returned waits. A GPU's tensor comes here first where Gloo sums it.
+  std::function<void()> sum(at::Tensor& tensor) {
+    return store_.guarded([&]() -> std::function<void()> {
+      if (tensor.is_cuda() && has_nccl(tensor.device())) {
+        return [this, wait = nccl_->sum(tensor)] { store_.guarded(wait); };
       }
+      if (tensor.is_cuda()) tensor = tensor.to(at::kCPU);
+      std::vector<at::Tensor> one = {tensor};
+      return [this, work = group_->allreduce(one)] { store_.guarded([&] { work->wait(); }); };
     });
   }
 
  private:
+  /// Whether GPUs sum by NCCL: every rank has the module and a GPU of its own. Asked by all ranks
+  /// at once.
+  bool has_nccl(const at::Device& device) {
+    if (asked_nccl_) return nccl_ != nullptr;
+    asked_nccl_ = true;
+    NcclFunction make = nullptr;
+    try {
+      make = reinterpret_cast<NcclFunction>(module_symbol("nccl", "quench_nccl_group", context_));
+    } catch (const Error&) {  // not built
+    }
+    char host[256] = {};
+    (void)::gethostname(host, sizeof(host) - 1);
+    const std::int64_t place =
+        make == nullptr ? -1 : hash_of(format("{} {}", host, device.index()));
+    std::set<std::int64_t> places;
+    for (const at::Tensor& each : gather(at::tensor({place}, at::kLong))) {
+      places.insert(each.item<std::int64_t>());
+    }
+    const bool apart = static_cast<int>(places.size()) == size() && !places.contains(-1);
+    if (apart) nccl_.reset(make(store_.torch(), rank(), size()));
+    return apart;
+  }
+
   void connect(const RankOptions& options) {
     using Gloo = c10d::ProcessGroupGloo;
     const auto most = std::chrono::milliseconds(
@@ -167,7 +213,10 @@ class GlooRanks final : public Ranks {
     store_.remove(sender ? reads : sends);
   }
 
+  Context context_;
   RankStore store_;
+  std::unique_ptr<NcclGroup> nccl_;
+  bool asked_nccl_ = false;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
   std::map<std::pair<int, int>, std::int64_t> messages_;
   std::int64_t queues_ = 0;
@@ -177,13 +226,37 @@ class GlooRanks final : public Ranks {
 }  // namespace
 
 void sum_over(Ranks& ranks, std::vector<at::Tensor>& tensors) {
-  if (ranks.size() > 1) dynamic_cast<GlooRanks&>(ranks).sum(tensors);
+  for (at::Tensor& tensor : tensors) begin_sum(ranks, tensor)();
+}
+
+std::function<void()> begin_sum(Ranks& ranks, at::Tensor& tensor) {
+  if (ranks.size() == 1) return [] {};
+  return dynamic_cast<GlooRanks&>(ranks).sum(tensor);
+}
+
+at::Tensor gather_over(Ranks& ranks, const at::Tensor& part, std::int64_t axis) {
+  if (ranks.size() == 1) return part;
+  auto& group = dynamic_cast<GlooRanks&>(ranks);
+  at::Tensor rows = part.movedim(axis, 0).contiguous();
+  const std::vector<at::Tensor> sizes = group.gather(at::tensor({rows.size(0)}, at::kLong));
+  std::int64_t most = 0;
+  for (const at::Tensor& size : sizes) most = std::max(most, size.item<std::int64_t>());
+  if (rows.size(0) < most) {
+    std::vector<std::int64_t> missing = rows.sizes().vec();
+    missing[0] = most - rows.size(0);
+    rows = at::cat({rows, at::zeros(missing, rows.options())});
+  }
+  std::vector<at::Tensor> parts = group.gather(rows);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i] = parts[i].narrow(0, 0, sizes[i].item<std::int64_t>());
+  }
+  return at::cat(parts).movedim(0, axis).contiguous();
 }
 
 }  // namespace quench::exec
 
 extern "C" __attribute__((visibility("default"))) quench::Ranks* quench_engine_join(
-    const quench::RankOptions& options, const quench::Context& /*context*/) {
+    const quench::RankOptions& options, const quench::Context& context) {
   c10::initLogging();  // else the caller's TORCH_CPP_LOG_LEVEL is not read
-  return new quench::exec::GlooRanks(options);
+  return new quench::exec::GlooRanks(options, context);
 }

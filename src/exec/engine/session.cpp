@@ -7,6 +7,7 @@
 
 #include "base/nearest.h"
 #include "exec/engine/bridge.h"
+#include "exec/engine/fetch.h"
 #include "exec/engine/pool_allocator.h"
 #include "exec/engine/prepare.h"
 #include "exec/engine/program.h"
@@ -14,6 +15,7 @@
 #include "exec/engine/start.h"
 #include "exec/engine/values.h"
 #include "exec/session_impl.h"
+#include "passes/parallel_layers.h"
 
 namespace quench::exec {
 namespace {
@@ -123,6 +125,10 @@ class EngineSession final : public Session::Impl {
       compile.summarized = options.summarized;
     }
     compile.taps = options.tap_all ? made_values(model.graph) : options.taps;
+    if (context.ranks && context.ranks->tensor_parallel()) {
+      compile.shards = context.ranks;
+      if (options.on_sample) compile.split = passes::ParallelLayers(model.graph).split_values();
+    }
     Graph graph = prepare(std::move(model), options, compile);
     for (const std::string& note : compile.notes) context.warn(note);
     if (!options.on_sample) sample_bytes_ = compile.sample_bytes;
@@ -145,7 +151,8 @@ class EngineSession final : public Session::Impl {
     for (const auto& [name, tensor] : feeds) {
       check_feed(program_->graph()[find(name, "feed")], tensor);
       const at::Tensor here = to_torch(tensor);
-      values.emplace(name, inside(place_.away() && place_.wants(here) ? place_.there(here) : here));
+      values.emplace(name,
+                     inside(place_.away() && place_.wants(here) ? fetch(here, place_) : here));
     }
     return values;
   }

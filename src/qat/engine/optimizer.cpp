@@ -80,6 +80,14 @@ Optimizer::Optimizer(const std::vector<Trained>& weights, const std::vector<Trai
   }
 }
 
+std::vector<at::Tensor> Optimizer::learned() const {
+  std::vector<at::Tensor> tensors;
+  for (const auto& group : optimizer_->param_groups()) {
+    tensors.insert(tensors.end(), group.params().begin(), group.params().end());
+  }
+  return tensors;
+}
+
 void Optimizer::step(double progress) {
   const double warmup = options_.warmup;
   double share = 1;

@@ -25,6 +25,8 @@ class Optimizer {
   /// With this rate, whatever the schedule says.
   void step_at(double rate);
   void zero_grad() { optimizer_->zero_grad(); }
+  /// All that it changes.
+  std::vector<at::Tensor> learned() const;
   double rate() const noexcept { return rate_; }
   torch::optim::Optimizer& torch() noexcept { return *optimizer_; }
 

@@ -9,6 +9,7 @@
 #include "exec/engine/types.h"
 #include "lower/params.h"
 #include "ops/facts.h"
+#include "passes/parallel_layers.h"
 #include "qat/engine/mix.h"
 #include "qat/engine/on_gpu.h"
 #include "qat/engine/quanters.h"
@@ -37,11 +38,17 @@ bool keeps_integers(const Node& node) {
   return ops::is(node, ops::kMoves) || ops::is(node, ops::kView);
 }
 
+/// What layers are mapped by.
+const std::string& type_of(const passes::ParallelLayers& parallel, const Node& node) {
+  const std::string& kind = parallel.kind(node);
+  return kind.empty() ? node.op_type : kind;
+}
+
 }  // namespace
 
 Program::Program(const Model& model, const QuantPlan& plan, const QuantSolution& solution,
-                 const MakeQuanter& make_quanter, const exec::Placement& place)
-    : model_(model), graph_(model.graph), plan_(plan), place_(place) {
+                 const MakeQuanter& make_quanter, const exec::Placement& place, Shards shards)
+    : shards_(std::move(shards)), model_(model), graph_(model.graph), plan_(plan), place_(place) {
   slots_.resize(graph_.values().size());
   make_leaves();
   plan_weights(solution, make_quanter);
@@ -70,6 +77,7 @@ void Program::make_leaves() {
 }
 
 void Program::plan_weights(const QuantSolution& solution, const MakeQuanter& make_quanter) {
+  const passes::ParallelLayers parallel(model_.graph);
   for (const WeightPlan& each : plan_.weights) {
     const Node& node = node_called(graph_, each.node);
     const ValueId id = node.inputs[each.input];
@@ -79,10 +87,17 @@ void Program::plan_weights(const QuantSolution& solution, const MakeQuanter& mak
       setup.start = found->second;
       setup.spec = found->second.spec;
     }
+    auto quanter = make_quanter(type_of(parallel, node), graph_[id].name, setup);
+    const int split = each.input == 1 ? parallel.split_axis(
+                                            node, graph_[id].type.static_shape().value_or(Shape()))
+                                      : -1;
+    if (shards_ && split >= 0 && split != each.spec.axis) {
+      quanter = shared_quanter(std::move(quanter), shards_, each.spec.axis < 0 ? -1 : split);
+    }
     weights_.push_back({.key = each.key(),
                         .constant = id,
                         .slot = static_cast<int>(slots_.size()),
-                        .quanter = make_quanter(node.op_type, graph_[id].name, setup)});
+                        .quanter = std::move(quanter)});
     slots_.emplace_back();
   }
 }
@@ -99,6 +114,7 @@ void Program::plan_bias(const Node& node, const std::string& name) {
 }
 
 void Program::add_steps() {
+  const passes::ParallelLayers parallel(model_.graph);
   std::vector<std::string> refused;
   const auto no = [&](const Node& node, const std::string& why) {
     refused.push_back(format("{}: {}", label(graph_, node), why));
@@ -118,7 +134,11 @@ void Program::add_steps() {
     exec::OpContext context{.graph = graph_, .node = node};
     context.opset = opset_of(model_, node);
     context.fast = false;
-    exec::Kernel kernel = info->make(context);
+    exec::Kernel kernel = shards_ && passes::is_collective(node) ? joining_kernel(context, shards_)
+                                                                 : info->make(context);
+    if (kernel.run && shards_ && parallel.kind(node) == passes::kColumnParallel) {
+      kernel.run = reading_whole(std::move(kernel.run), shards_);
+    }
     if (!kernel.run) {
       no(node, kernel.refusal);
       continue;
@@ -152,6 +172,8 @@ void Program::add_steps() {
 }
 
 void Program::plan_values(const QuantSolution& solution, const MakeQuanter& make_quanter) {
+  const passes::ParallelLayers parallel(model_.graph);
+  const std::set<std::string> split = parallel.split_values();
   const Uses uses(graph_);
   for (const auto& [name, value] : plan_.values) {
     if (!lower::has_params(plan_, name)) continue;
@@ -171,9 +193,12 @@ void Program::plan_values(const QuantSolution& solution, const MakeQuanter& make
       if (setup.start) setup.spec = setup.start->spec;
       const NodeId maker = uses.producer[static_cast<std::size_t>(id)];
       const std::string op_type =
-          maker < 0 ? "" : graph_.nodes[static_cast<std::size_t>(maker)].op_type;
+          maker < 0 ? "" : type_of(parallel, graph_.nodes[static_cast<std::size_t>(maker)]);
       const bool fixed = planned.kind == ValuePlan::Kind::Fixed;
       quanter = fixed ? make_fixed(setup) : make_quanter(op_type, root, setup);
+      if (shards_ && !fixed && split.contains(root)) {
+        quanter = shared_quanter(std::move(quanter), shards_, -1);
+      }
     }
     const NodeId maker = uses.producer[static_cast<std::size_t>(id)];
     if (shared && maker >= 0) {

@@ -10,6 +10,7 @@
 
 #include "exec/engine/device.h"
 #include "exec/engine/kernel.h"
+#include "qat/engine/shards.h"
 #include "qat/engine/torch.h"
 #include "qat/train.h"
 #include "quench/plan.h"
@@ -27,9 +28,11 @@ using Tensors = std::map<std::string, at::Tensor>;
 class Program {
  public:
   /// Nodes that cannot run, by name, are an Error(Unsupported). `solution` may be empty: quanters
-  /// then begin with the first batches.
+  /// then begin with the first batches. `shards`: the ranks that have the other parts of the model;
+  /// null: it is whole.
   Program(const Model& model, const QuantPlan& plan, const QuantSolution& solution,
-          const MakeQuanter& make_quanter, const exec::Placement& place = {});
+          const MakeQuanter& make_quanter, const exec::Placement& place = {},
+          Shards shards = nullptr);
 
   /// Computes `wanted` from `feeds`: inputs, or values in the middle of the graph. Values are as
   /// their readers see them.
@@ -149,6 +152,7 @@ class Program {
   int slot_of(const std::string& value) const;
   Quanter* quanter_at(int slot);
 
+  Shards shards_;
   Model model_;  ///< as it was given, for `float_model`
   Graph graph_;  ///< whose trained constants are leaves
   QuantPlan plan_;

@@ -73,7 +73,8 @@ class Trainer {
                     options_.optimizer == "sgd" ? program_.weights() : program_.weights_by_scale()),
                    program_.quanter_parameters(), options_, batches_.samples()),
         part_(part_of(batches_, request)),
-        sums_(context_, static_cast<double>(part_.count) / static_cast<double>(batches_.batch())) {
+        sums_(context_, static_cast<double>(part_.count) / static_cast<double>(batches_.batch()),
+              optimizer_.learned()) {
     if (program_.weights().empty()) {
       fail(ErrorKind::Unsupported, "the model has no layer with weights to train");
     }
@@ -137,8 +138,8 @@ class Trainer {
     at::Tensor loss = loss_.of(batch, program_.run(batch.feeds, loss_.wanted()));
     auto value = loss.item<double>();
     if (!std::isfinite(value)) blame(batch);
-    loss.backward();
-    sums_.reduce(optimizer_.torch(), value);
+    sums_.backward(loss);
+    value = sums_.sum(value);
     optimizer_.step(progress);
     sums_.average(seen());
     if (step_ == 0) context_.info(format("the first loss is {:.4g}", value));

@@ -7,6 +7,7 @@
 #include "qat/engine/quanters.h"
 #include "qat/engine/threads.h"
 #include "qat/quanter_names.h"
+#include "quench/ranks.h"
 
 namespace quench::qat {
 namespace {
@@ -15,7 +16,9 @@ class ProgramModel final : public Trainable {
  public:
   ProgramModel(const Model& model, const QuantPlan& plan, const QuanterMaker& make,
                const Context& context)
-      : program_(model, plan, {}, make, training_place(context)), threads_(context.num_threads()) {
+      : program_(model, plan, {}, make, training_place(context),
+                 context.ranks && context.ranks->tensor_parallel() ? context.ranks : nullptr),
+        threads_(context.num_threads()) {
     for (const ValueId id : model.graph.outputs) outputs_.push_back(model.graph[id].name);
   }
 

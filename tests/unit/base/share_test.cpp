@@ -11,6 +11,8 @@
 #include <set>
 #include <thread>
 
+#include "base/ahead.h"
+
 namespace quench {
 namespace {
 
@@ -156,6 +158,45 @@ TEST(Ranks, JoinInTheirOrder) {
       }
     });
   }
+}
+
+TEST(Ranks, GatherWhatEachHas) {
+  for (const int size : {1, 2, 3, 5}) {
+    on_each_rank(size, [&](Ranks& ranks) {
+      const Bytes own(static_cast<std::size_t>(ranks.rank()), std::byte{7});  // rank 0 has nothing
+      const std::vector<Bytes> all = gather(ranks, "test", own);
+      ASSERT_EQ(static_cast<int>(all.size()), size);
+      for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], Bytes(i, std::byte{7}));
+    });
+  }
+}
+
+TEST(Ahead, GivesItemsInOrderAndErrorsBehindThem) {
+  int made = 0;
+  Ahead<int> numbers([&]() -> std::optional<int> {
+    if (made == 5) throw Error(ErrorKind::BadData, "no more");
+    return made++;
+  });
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(numbers.next(), i);
+  EXPECT_THROW((void)numbers.next(), Error);
+  EXPECT_THROW((void)numbers.next(), Error) << "it stays so";
+
+  Ahead<int> none([]() -> std::optional<int> { return std::nullopt; });
+  EXPECT_FALSE(none.next());
+  EXPECT_FALSE(none.next());
+}
+
+TEST(Ahead, IsOneAheadAndEndsWhenItIsLeft) {
+  std::atomic<int> made = 0;
+  {
+    Ahead<int> numbers([&]() -> std::optional<int> { return ++made; });
+    EXPECT_EQ(numbers.next(), 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_LE(made, 3) << "one is ready, one is made";
+  }
+  const int after = made;
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(made, after);
 }
 
 TEST(Ranks, EveryPieceIsDoneOnce) {

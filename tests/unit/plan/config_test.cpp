@@ -31,6 +31,53 @@ TEST(Rules, TheMostSpecificDecidesAboutSkipping) {
   EXPECT_FALSE(config.rule_for("conv_y", "Conv").skip);
 }
 
+/// Two layers that are split over ranks, and one that is not.
+Network split_network() {
+  Network net;
+  net.model.opsets["com.microsoft"] = 1;
+  net.then("Flatten", {"x"}, "flat");
+  for (const auto& [in, out, rows, columns] :
+       {std::tuple{"flat", "up", 32, 2}, std::tuple{"up", "down", 2, 3}}) {
+    net.constant(std::string(out) + "_w", Tensor::zeros(DType::Float32, {rows, columns}));
+    net.then("MatMul", {in, std::string(out) + "_w"}, out);
+  }
+  net.then("AllReduce", {"down"}, "sum");
+  net.graph().nodes.back().domain = "com.microsoft";
+  net.constant("last_w", Tensor::zeros(DType::Float32, {3, 3}));
+  net.then("MatMul", {"sum", "last_w"}, "last").output("last");
+  return net;
+}
+
+TEST(Rules, LayersThatAreSplitHaveTypesOfTheirOwn) {
+  Network net = split_network();
+  QuantConfig config;
+  config.by_type["MatMul"].weight_bits = 7;
+  config.by_type["RowParallelLinear"].weight_bits = 6;
+  config.by_type["ColumnParallelLinear"].weight_bits = 5;
+  const auto bits = [&] {
+    std::map<std::string, int> found;
+    for (const WeightPlan& weight : net.plan(config).weights) found[weight.node] = weight.spec.bits;
+    return found;
+  };
+  using Bits = std::map<std::string, int>;
+  EXPECT_EQ(bits(), (Bits{{"up", 5}, {"down", 6}, {"last", 7}}));
+  config.by_name.emplace_back("do*", QuantRule{.weight_bits = 4});
+  EXPECT_EQ(bits(), (Bits{{"up", 5}, {"down", 4}, {"last", 7}})) << "names go before types";
+  config.by_type["ColumnParallelLinear"].skip = true;
+  EXPECT_EQ(bits(), (Bits{{"down", 4}, {"last", 7}}));
+}
+
+TEST(Rules, ListsOfTypesNameLayersThatAreSplit) {
+  Network net = split_network();
+  QuantConfig config;
+  config.quantizable_op_type = {"RowParallelLinear"};
+  const QuantPlan plan = net.plan(config);
+  EXPECT_TRUE(testing::is_integer(net.plan_of(plan, "down")));
+  EXPECT_TRUE(testing::is_float(net.plan_of(plan, "up")));
+  EXPECT_TRUE(testing::is_float(net.plan_of(plan, "last")));
+  EXPECT_FALSE(plan.values.contains("down")) << "parts of a sum stay in float";
+}
+
 TEST(Rules, PatternsHaveSetsAndQuestionMarks) {
   QuantConfig config;
   config.by_name.emplace_back("block[0-2].?.conv*", QuantRule{.weight_bits = 4});
