@@ -26,7 +26,8 @@ Tensor signed_bytes(const Tensor& tensor) {
 
 }  // namespace
 
-Writer::Writer(const Model& model) : model_(model), graph_(model.graph), uses_(model.graph) {}
+Writer::Writer(const Model& model, std::set<std::string> halves)
+    : graph_(model.graph), uses_(model.graph), halves_(std::move(halves)) {}
 
 /// The scales of every value that a Q or DQ node names, per tensor or, of constants, per channel.
 void Writer::read_scales() {
@@ -122,6 +123,12 @@ void Writer::push(OpItem op) {
 }
 
 int Writer::add_constant(const std::string& name, const Tensor& data, const Quantization& scales) {
+  if (data.dtype() == DType::Float32 && halves_.contains(name)) {
+    const int stored = add_constant(name + "/half", convert(data, DType::Float16));
+    TensorItem floats{.name = name, .dtype = DType::Float32, .shape = data.shape()};
+    constexpr int kHalves = 3;
+    return add_between("DEQUANTIZE", {stored}, std::move(floats), {}, kHalves);
+  }
   TensorItem made;
   made.name = name;
   made.data = scales.given() ? signed_bytes(data) : data;
@@ -387,9 +394,9 @@ void expect_writable(const Graph& graph) {
 
 Program to_program(const Model& model) {
   Model typed = model;
-  tidy(typed);
+  std::set<std::string> halves = tidy(typed);
   expect_writable(typed.graph);
-  return Writer(typed).run();
+  return Writer(typed, std::move(halves)).run();
 }
 
 }  // namespace quench::tflite::write
