@@ -77,6 +77,8 @@ class Writer {
   void write_node(NodeId id);
   int in_other_layout(ValueId id, int tensor, Layout from);
   std::optional<std::int64_t> activation(const Node& node) const;
+  /// A Clip that does no more than the integers behind it.
+  bool is_idle(const Node& node) const;
   int quantize_to(int tensor, const Quantization& scales);
   void push(OpItem op);
 
