@@ -52,12 +52,8 @@ class ConvertTest(harness.CliTest):
 
     def test_half_precision_leaves_scales_as_they_are(self):
         self.run_quench("quantize", "model.onnx", "-o", "q8.onnx", "--data", "images.npy")
-        self.convert("--fp16=on", model="q8.onnx", out="half8")
-        told = self.run_json("compare", "q8.onnx", "half8.onnx")
-        self.assertEqual(told["outputs"][0]["max_abs"], 0)
-        before, after = (self.run_json("lint", name)["integer_nodes"]
-                         for name in ("q8.onnx", "half8.onnx"))
-        self.assertEqual(before, after)
+        told = self.convert("--fp16=on", model="q8.onnx", out="half8", expect=2).stderr
+        self.assertIn("would change nothing", told)
 
     def test_sizes_count_the_weights_of_a_second_file(self):
         seed = harness.SOURCE / "fuzz" / "seeds" / "caffe"

@@ -269,7 +269,11 @@ std::string converter_model(const ConverterFlags& flags) {
 
 void edit_model(Model& model, const ConverterFlags& flags) {
   if (moves_channels(flags)) move_input_channels(model, !is_channels_last(flags));
-  if (value_of(flags, "fp16") == "on") store_half(model);
+  if (value_of(flags, "fp16") == "on" && !store_half(model)) {
+    fail(
+        ErrorKind::Usage,
+        "--fp16=on would change nothing: the model has no float weights that half precision holds");
+  }
 }
 
 std::string converter_output(const ConverterFlags& flags, const QuantizeOptions& options) {

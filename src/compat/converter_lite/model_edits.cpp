@@ -112,7 +112,7 @@ void move_input_channels(Model& model, bool to_last) {
   (void)infer_types(model);
 }
 
-void store_half(Model& model) {
+bool store_half(Model& model) {
   Graph& graph = model.graph;
   const std::size_t count = graph.values().size();
   const Uses uses(graph);
@@ -134,6 +134,7 @@ void store_half(Model& model) {
   }
   graph.nodes.insert(graph.nodes.begin(), std::make_move_iterator(casts.begin()),
                      std::make_move_iterator(casts.end()));
+  return !casts.empty();
 }
 
 }  // namespace quench
