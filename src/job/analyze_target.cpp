@@ -103,7 +103,9 @@ class Finisher {
     } else {
       job::run(*job_);
     }
-    const Verdict verdict = goal_.evaluate(as_read(job_->written, job_->out_path), Effort::All);
+    const Model file = as_read(job_->written, job_->out_path);
+    const Verdict verdict =
+        goal_.evaluate(retargeting::with_float_edges(file, job_->edges), Effort::All);
     goal_.note(choice, verdict);
     result.evaluations += verdict.passes;
     result.value = verdict.value;
