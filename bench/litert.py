@@ -6,9 +6,12 @@
 
 Agreement: files of others on real samples, our runs that round once against LiteRT's default
 kernels, and those that round twice against its reference kernels: elements within one integer.
+Accuracy: the networks of accuracy_ort.py by `quench quantize`, as ONNX in ONNX Runtime and as TFLite
+in LiteRT, and which operators of the TFLite file compute in float.
 Speed: networks of Keras, quantised by TensorFlow's converter (in the Python that --tensorflow
 names; files are kept in build/bench/litert) and by `quench quantize`, in LiteRT with one thread, in
-turns, by processor time. Exits with 1 where fewer than 99.9 % agree or ours is slower by 3 %."""
+turns, by processor time. Exits with 1 where fewer than 99.9 % agree, the TFLite file scores 0.5 points
+less than the ONNX file, or ours is slower by 3 %."""
 import argparse
 import pathlib
 import statistics
@@ -28,7 +31,7 @@ FILES = common.SHARED / "models/tflite"
 REAL = (("resnet8_cifar10_int8", "resnet8"), ("dscnn_kws_int8", "dscnn_kws"))
 RANDOM = ("vww_96_int8", "ad01_int8")
 KERAS = ("ResNet8", "MobileNetV2", "MobileNetV3Small", "ResNet50")
-AGREES, SLOWER = 99.9, 1.03
+AGREES, SLOWER, POINTS = 99.9, 1.03, 0.5
 CALIBRATE = 16
 
 
@@ -91,6 +94,65 @@ def agreement(most, only):
     return rows, bad
 
 
+def float_operators(path):
+    """Operators between QUANTIZE and DEQUANTIZE that read or make floats."""
+    interpreter = Interpreter(str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    types = {d["index"]: d["dtype"] for d in interpreter.get_tensor_details()}
+    return [op["op_name"] for op in interpreter._get_ops_details()
+            if op["op_name"] not in ("QUANTIZE", "DEQUANTIZE") and
+            any(types.get(i) == np.float32 for i in (*op["inputs"], *op["outputs"]))]
+
+
+def in_litert(path, x, names):
+    interpreter = Interpreter(str(path), num_threads=1)
+    interpreter.allocate_tensors()
+    at = interpreter.get_input_details()[0]["index"]
+    out = {d["name"]: d["index"] for d in interpreter.get_output_details()}
+    rows = []
+    for i in range(len(x)):
+        interpreter.set_tensor(at, x[i:i + 1])
+        interpreter.invoke()
+        rows.append([interpreter.get_tensor(out[name]) for name in names])
+    return [np.concatenate(each) for each in zip(*rows)]
+
+
+def accuracy(build, only):
+    rows, bad = [], 0
+    for name, file, read, what, score in accuracy_ort.NETWORKS:
+        model = accuracy_ort.MODELS / file
+        if score is None or not model.exists() or (only and only not in name):
+            continue
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary)
+            parts = read(model, folder)
+            names = [out.name for out in accuracy_ort.open_session(model).get_outputs()]
+            shape = ",".join(map(str, parts[0].score[:1].shape))
+            fixed = folder / "fixed.onnx"  # TFLite's files have known sizes
+            given = accuracy_ort.open_session(model).get_inputs()[0].name
+            common.run([build / "quench", "convert", "--fmk=ONNX", f"--modelFile={model}",
+                        f"--outputFile={fixed}", f"--inputShape={given}:{shape}", "--quiet"])
+            found = {".onnx": [], ".tflite": []}
+            for part in parts:
+                np.save(folder / "calibrate.npy", part.calibrate)
+                for end, runs in found.items():
+                    out = folder / f"int8{end}"
+                    common.run([build / "quench", "quantize", fixed, "-o", out, "--data",
+                                folder / "calibrate.npy", "--quiet"])
+                    runs.append(accuracy_ort.outputs_of(out, part.score) if end == ".onnx" else
+                                in_litert(out, part.score, names))
+            truth = [one for part in parts for one in part.truth]
+            plain = accuracy_ort.joined([accuracy_ort.outputs_of(model, p.score) for p in parts])
+            scores = [score(plain, truth)] + [score(accuracy_ort.joined(runs), truth)
+                                              for runs in found.values()]
+            floats = float_operators(folder / "int8.tflite")
+            bad += scores[1] - scores[2] > POINTS
+            rows.append([name, what, *(f"{each:.2f}" for each in scores),
+                         ", ".join(sorted(set(floats))) or "none"])
+    common.print_table(["network", "score", "float", "ONNX int8", "TFLite int8",
+                        "float operators"], rows)
+    return rows, bad
+
+
 def timed(path, x):
     """A function that gives the seconds of processor time of one run."""
     interpreter = Interpreter(str(path), num_threads=1)
@@ -150,10 +212,11 @@ def main():
     arguments = parser.parse_args()
     sys.path.insert(0, str(arguments.build / "python"))
     near, wrong = agreement(arguments.samples, arguments.only)
+    right, less = accuracy(arguments.build, arguments.only)
     fast, slow = speed(arguments.build, arguments.tensorflow, arguments.rounds, arguments.only)
     common.write_results("litert.json", {"samples": arguments.samples, "agreement": near,
-                                         "speed": fast})
-    return 1 if wrong or slow else 0
+                                         "accuracy": right, "speed": fast})
+    return 1 if wrong or less or slow else 0
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ void add_rounding_flag(CLI::App& app, Rounding& value) {
 CLI::App* add_verb(CLI::App& root, const char* name, const char* summary, const char* example) {
   CLI::App* app = root.add_subcommand(name, summary);
   const bool less = !shows_all_flags();
-  app->set_help_all_flag("--help-all", less ? "Every option, also those for experts" : "");
+  app->set_help_all_flag("--help-all", "Every option, also those for experts");
   app->footer(std::string(less ? "--help-all lists more options.\n\n" : "") + "Example:\n  " +
               example);
   return app;

@@ -62,7 +62,7 @@ void tell(const ConvertFlags& flags, const QuantizeOptions& options, const std::
     print_report(report);
     print("\n");
   } else {
-    print("not quantised: no configuration file names a quant_type\n");
+    print("converted as it is: no configuration file names a quant_type\n");
   }
   print_sizes(out, report);
   print("CONVERT RESULT SUCCESS:0\n");

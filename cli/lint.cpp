@@ -64,7 +64,7 @@ Command setup_lint(CLI::App& root) {
   auto flags = std::make_shared<LintFlags>();
   add_model(*app, flags->model);
   app->add_option("--target", flags->target,
-                  "Runtime; default: paddle for Paddle models, else onnxruntime")
+                  "Runtime; default: tflite and paddle for their own models, else onnxruntime")
       ->type_name("NAME");
   add_common_flags(*app, flags->common, Work::Reads);
   return {app, [flags] { return run(*flags); }};

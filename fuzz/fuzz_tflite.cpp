@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes the TFLite reader and the translation into a graph.
+// Fuzzes the TFLite reader, the translation into a graph, and the writer by what was read.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -15,6 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const quench::Model model = quench::tflite::read_bytes(std::as_bytes(std::span(*bytes)), bytes);
     (void)quench::dump(model);
+    (void)quench::tflite::as_read(model);
   } catch (const quench::Error& error) {
     if (error.kind() == quench::ErrorKind::Internal) std::abort();
   }

@@ -72,6 +72,8 @@ struct TargetOp {
   ops::IntegerForm form{};
   std::string_view reason;    ///< for Float: why
   bool float_output = false;  ///< for Integer: its result may stay float
+  /// For Integer: the runtime makes its result at one scale only, whose steps divide this.
+  std::optional<Range> spans = {};
 };
 
 /// A runtime, described by data.
@@ -94,6 +96,10 @@ struct TargetInfo {
   bool residual_in_float = false;
   bool shared_concat = false;  ///< the inputs and the output of a Concat have one scale
   bool integer_clip = false;   ///< it clips integers: a HardSigmoid may become that
+  /// What stands behind the last layer runs on integers as well where it can: only the edges of the
+  /// model are float.
+  bool integer_ends = false;
+  bool interpolates = false;  ///< it resizes integers by interpolation, at their scale
   std::string_view otherwise = "no integer kernel";  ///< the reason for what `ops` does not list
   std::vector<TargetOp> ops;
   /// The runtime's own limits: why it cannot run this node on integers, or "". May be null.

@@ -72,6 +72,7 @@ class QuantizeOptions(_Job, total=False):
     reconstruct_steps: int
     flip: bool
     crop: int
+    mixup: float
     stats: Sequence[str]
     batch: int
     held_out: int
@@ -82,6 +83,7 @@ class QuantizeOptions(_Job, total=False):
     pad_channels: bool
     no_pad_channels: bool
     format: Literal["qdq", "qoperator"]
+    integer_io: bool
     shape: Mapping[str, Sequence[int]]
     min_weight_size: int
     min_weight_channel: int
@@ -155,6 +157,7 @@ class AnalyzeOptions(_Job, total=False):
     reconstruct_steps: int
     flip: bool
     crop: int
+    mixup: float
     stats: Sequence[str]
     batch: int
     held_out: int
@@ -236,6 +239,7 @@ class TrainOptions(_Job, total=False):
     warmup: float
     flip: bool
     crop: int
+    mixup: float
     freeze_norm: int
     patience: int
     weight_quanter: str

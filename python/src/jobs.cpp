@@ -52,7 +52,10 @@ QuantizeResult run_quantize(JobCall& job, const std::string& output) {
   result.report = job.call.run([&](const Context& context) {
     return quantize(job.model.path(), out.path(), job.options, context);
   });
-  for (const std::string& warning : result.report.warnings) job.call.context().warn(warning);
+  for (std::string& warning : result.report.warnings) {
+    job.call.context().warn(warning);
+    warning = in_python(warning);
+  }
   result.path = output;
   if (output.empty()) result.model = std::make_shared<const Model>(load(out.path()));
   return result;

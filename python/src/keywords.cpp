@@ -9,6 +9,7 @@
 #include <map>
 
 #include "python/src/samples.h"
+#include "quench/given_samples.h"
 #include "quench/nearest.h"
 
 namespace quench::python {
@@ -180,7 +181,23 @@ void Keywords::expect_none() const {
   refuse_unknown(py::cast<std::string>(given_.attr("__iter__")().attr("__next__")()), 0);
 }
 
+namespace {
+
+/// Where what stands for a flag's value ends, as in "--labels FILE"; `at` where nothing does.
+std::size_t skip_placeholder(const std::string& text, std::size_t at) {
+  std::size_t end = at + 1;
+  while (end < text.size() && std::isupper(static_cast<unsigned char>(text[end])) != 0) ++end;
+  const bool whole = end == text.size() || std::isalnum(static_cast<unsigned char>(text[end])) == 0;
+  return at < text.size() && text[at] == ' ' && end > at + 2 && whole ? end : at;
+}
+
+}  // namespace
+
 std::string in_python(std::string text) {
+  const std::string given = kGivenPath;
+  for (std::size_t at = text.find(given); at != std::string::npos; at = text.find(given, at)) {
+    text.replace(at, given.size(), "the given data");
+  }
   std::vector<std::string> names = {"reference", "eval-data", "eval-labels", "at-least"};
   for (const Option& option : all_options()) names.emplace_back(option.name);
   for (const std::string& name : names) {
@@ -196,7 +213,9 @@ std::string in_python(std::string text) {
       }
       std::string key = name;
       std::ranges::replace(key, '-', '_');
-      text.replace(at, flag.size(), key);
+      const std::size_t behind = skip_placeholder(text, end);
+      if (behind > end) key += '=';
+      text.replace(at, behind - at, key);
     }
   }
   return text;

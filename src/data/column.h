@@ -14,12 +14,20 @@
 
 namespace quench::data {
 
+/// What 8-bit integers stand for: (integer - zero) * value.
+struct InputScale {
+  float value = 1;
+  float zero = 0;
+};
+
 /// What a model input wants of each sample.
 struct InputSpec {
   std::string name;
   DType dtype = DType::Undefined;        ///< Undefined: whatever the data has
   std::optional<std::vector<Dim>> dims;  ///< nothing: the model leaves the rank open
   bool batched = true;                   ///< the first dimension counts samples
+  std::optional<InputScale> scale;       ///< of integers that a model dequantises
+  bool raw = false;                      ///< images come as 0 to 255, without mean and std
 
   /// The dimensions of one sample, without the one that counts samples.
   std::vector<Dim> sample_dims() const;
@@ -29,6 +37,10 @@ struct InputSpec {
 
 /// Specs of all inputs. They are batched only if their first dimensions can be the same number.
 std::vector<InputSpec> describe_inputs(const std::vector<Value>& inputs);
+
+/// Numbers in the input's type: rounded to its scale where it has one and they are none of its own
+/// integers.
+Tensor in_type_of(const InputSpec& spec, const Tensor& numbers);
 
 /// Whether `shape` is possible where the model has `dims`.
 bool fits(const Shape& shape, const std::vector<Dim>& dims);

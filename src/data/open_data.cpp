@@ -241,12 +241,14 @@ std::unique_ptr<SampleSource> open_data(const DataOptions& options,
   }
   if (options.source != nullptr) return data::open_own_samples(options, model_inputs);
   data::check_image_options(options.image);
-  const std::vector<data::InputSpec> specs = data::describe_inputs(model_inputs);
+  const bool raw = options.image.mean.empty() && options.image.std.empty();
+  std::vector<data::InputSpec> specs = data::describe_inputs(model_inputs);
+  for (data::InputSpec& spec : specs) spec.raw = raw;
   std::optional<data::Labels> labels = data::labels_for(options);
   const data::Opening opening{options, labels ? &*labels : nullptr, context};
   auto source = std::make_unique<data::TableSource>(specs, data::columns_of(specs, opening));
   data::attach(*source, std::move(labels), options, context);
-  source->set_raw(options.image.mean.empty() && options.image.std.empty());
+  source->set_raw(raw);
   if (options.limit > source->size()) {
     context.warn(format("data: {} holds {} samples, fewer than the {} asked for", options.path,
                         source->size(), options.limit));

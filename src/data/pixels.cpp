@@ -165,8 +165,8 @@ Tensor image_to_tensor(const Image& image, const InputSpec& spec, const ImageLay
       for (std::size_t i = 0; i < height * width; ++i) plane[i] = src[i * channels];
     }
   }
-  const bool as_is = spec.dtype == DType::Undefined || spec.dtype == DType::Float32;
-  return as_is ? tensor : convert(tensor, spec.dtype);
+  if (spec.raw && spec.dtype == DType::UInt8) return convert(tensor, spec.dtype);
+  return in_type_of(spec, tensor);
 }
 
 }  // namespace quench::data

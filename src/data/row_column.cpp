@@ -41,11 +41,6 @@ Shape with_batch(const InputSpec& spec, Shape sample) {
   return sample;
 }
 
-Tensor as_wanted(const InputSpec& spec, const Tensor& row) {
-  const bool as_is = spec.dtype == DType::Undefined || spec.dtype == row.dtype();
-  return as_is ? row : convert(row, spec.dtype);
-}
-
 class RowColumn final : public Column {
  public:
   RowColumn(const InputSpec& spec, Tensor rows, const std::string& file)
@@ -88,7 +83,7 @@ class NpyRowColumn final : public Column {
     Tensor row = Tensor::zeros(dtype_, cut_.sample);
     const std::span<std::byte> bytes = row.mutable_bytes();
     file_.read(offset_ + static_cast<std::uint64_t>(index) * bytes.size(), bytes);
-    return as_wanted(spec_, row);
+    return in_type_of(spec_, row);
   }
 
  private:
@@ -103,7 +98,7 @@ class IdxColumn final : public Column {
  public:
   IdxColumn(const InputSpec& spec, const Tensor& pixels, const std::string& path,
             const ImageOptions& options)
-      : dtype_(spec.dtype), rows_(raw_spec(spec), pixels, path) {
+      : spec_(spec), rows_(raw_spec(spec), pixels, path) {
     if (!options.mean.empty() || !options.std.empty()) table_ = normalize_table(options, 1);
     const std::string labels = find_idx_labels(path);
     if (!labels.empty()) labels_ = read_labels(labels).indices;
@@ -125,7 +120,7 @@ class IdxColumn final : public Column {
                      [this](std::uint8_t pixel) { return table_[0][pixel]; });
       row = scaled;
     }
-    return dtype_ == DType::Undefined || dtype_ == row.dtype() ? row : convert(row, dtype_);
+    return in_type_of(spec_, row);
   }
 
  private:
@@ -134,7 +129,7 @@ class IdxColumn final : public Column {
     return spec;
   }
 
-  DType dtype_;
+  InputSpec spec_;
   RowColumn rows_;
   NormalizeTable table_;
 };
@@ -156,7 +151,7 @@ RowCut cut_rows(const InputSpec& spec, const Shape& shape) {
 Tensor row_of(const InputSpec& spec, const Tensor& tensor, const RowCut& cut, std::int64_t index) {
   const std::size_t row_bytes = tensor.bytes().size() / static_cast<std::size_t>(cut.rows);
   const auto bytes = tensor.bytes().subspan(static_cast<std::size_t>(index) * row_bytes, row_bytes);
-  return as_wanted(spec, Tensor::view(tensor.dtype(), cut.sample, bytes, tensor.owner()));
+  return in_type_of(spec, Tensor::view(tensor.dtype(), cut.sample, bytes, tensor.owner()));
 }
 
 std::unique_ptr<Column> make_npy_row_column(const InputSpec& spec, const std::string& path) {

@@ -63,10 +63,11 @@ std::int64_t external_bytes(const Graph& root) {
   return total;
 }
 
-/// Of files of parameters, which ONNX models do not have.
-std::int64_t parameter_bytes(const std::string& path, const Model& model) {
+/// Of files of parameters. Of an ONNX model's, only what its constants are read from counts.
+std::int64_t parameter_bytes(const std::string& path) {
   std::int64_t total = 0;
-  if (is_onnx(model.foreign)) return total;
+  const FormatInfo* format = format_of(path);
+  if (format == nullptr || format->name == onnx_format().name) return total;
   for (const std::string& file : model_data_files(locate_model(path))) {
     total += static_cast<std::int64_t>(file_size(file));
   }
@@ -77,7 +78,7 @@ std::int64_t parameter_bytes(const std::string& path, const Model& model) {
 
 std::int64_t bytes_on_disk(const std::string& path, const Model& model) {
   const auto bytes = static_cast<std::int64_t>(file_size(locate_model(path).model));
-  return bytes + external_bytes(model.graph) + parameter_bytes(path, model);
+  return bytes + external_bytes(model.graph) + parameter_bytes(path);
 }
 
 ModelSummary inspect(const std::string& path) {

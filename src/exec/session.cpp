@@ -3,6 +3,7 @@
 #include "quench/session.h"
 
 #include "base/module.h"
+#include "exec/input_scales.h"
 #include "exec/session_impl.h"
 
 namespace quench {
@@ -17,8 +18,15 @@ exec::OpenFunction engine(const Context& context) {
 
 // The engine moves the model on.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
-Session::Session(Model model, const SessionOptions& options, const Context& context)
-    : impl_(engine(context)(std::move(model), options, context)) {}
+Session::Session(Model model, const SessionOptions& options, const Context& context) {
+  std::vector<Value> described;
+  for (const ValueId id : model.graph.inputs) {
+    if (!model.graph[id].constant) described.push_back(model.graph[id]);
+  }
+  exec::note_scales(model.graph, described);
+  impl_.reset(engine(context)(std::move(model), options, context));
+  impl_->inputs = std::move(described);
+}
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;

@@ -26,6 +26,9 @@ inline std::optional<std::string_view> foreign_of(std::string_view foreign,
 /// that, so that the engine asks for it and no writer does.
 inline constexpr std::string_view kHalvesAway{"\0tflite\0halves away from zero", 29};
 
+/// Of an input of a session, which is 8-bit integers: their scale and zero point.
+inline constexpr std::string_view kScaleOfInput = "scale";
+
 /// Whether ONNX kept it.
 inline bool is_onnx(std::string_view foreign) { return !foreign.starts_with('\0'); }
 

@@ -162,6 +162,11 @@ void expect_writable(const Model& model, const std::string& path) {
   }
 }
 
+Model as_read(const Model& model, const std::string& path) {
+  const auto read = path.empty() ? nullptr : written_model(path).format.as_read;
+  return read == nullptr ? model : read(model);
+}
+
 std::string target_of_output(const std::string& path) {
   return std::string(written_model(path).format.target);
 }

@@ -47,6 +47,9 @@ struct FormatInfo {
   bool float_recurrent = false;  ///< weights of recurrent layers are floats in it
   /// Throws Error(Unsupported) that names what it cannot hold of a model; null: it holds all.
   void (*expect_writable)(const Model& model) = nullptr;
+  /// What reading gives of a model that was written, where runs of the two differ: by roundings, or
+  /// by operators that stand for others. Null: they do not.
+  Model (*as_read)(const Model& model) = nullptr;
   /// Models that can be looked at and nothing else: what every other command says; "": any command
   /// takes them.
   std::string_view only_shown = {};
@@ -73,6 +76,9 @@ WrittenModel written_model(const std::string& path);
 /// Throws Error(Unsupported) for a model that cannot be written at this path, before it is worked
 /// on.
 void expect_writable(const Model& model, const std::string& path);
+
+/// The model that this path will give once `model` is written there; for "", the model.
+Model as_read(const Model& model, const std::string& path);
 
 /// The files beside a model, which is there, that reading it opens.
 std::vector<std::string> model_data_files(const ModelFiles& files);

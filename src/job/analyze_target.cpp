@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/made_folder.h"
 #include "evaluate/random_inputs.h"
+#include "formats/registry.h"
 #include "job/analysis.h"
 #include "job/job_files.h"
 #include "options/config_text.h"
@@ -95,13 +96,16 @@ class Finisher {
   bool make(const Choice& choice, TargetResult& result) {
     job_ = std::make_unique<job::Job>(analysis_.job.model_path, options_of(options_, choice),
                                       context_);
+    job_->out_path = analysis_.job.out_path;
     if (choice.in_float.size() == analysis_.simulator->layers().size()) {
       job::prepare(*job_);  // there is nothing left to quantise
       job_->quantized = job_->written = analysis_.simulator->quantized(choice);
     } else {
       job::run(*job_);
     }
-    const Verdict verdict = goal_.evaluate(job_->written, Effort::All);
+    const Model file = as_read(job_->written, job_->out_path);
+    const Verdict verdict =
+        goal_.evaluate(retargeting::with_float_edges(file, job_->edges), Effort::All);
     goal_.note(choice, verdict);
     result.evaluations += verdict.passes;
     result.value = verdict.value;

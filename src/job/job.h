@@ -6,6 +6,7 @@
 #include "quench/analysis.h"
 #include "quench/files.h"
 #include "quench/lower.h"
+#include "retarget/edges.h"
 #include "tune/state.h"
 
 namespace quench::job {
@@ -23,7 +24,8 @@ struct Job : tune::State {
   bool doubted = false;  ///< samples are raw pixels, which the first layer was not trained on
   Model quantized;       ///< lowered, with the channels and operators of the float model
   Model written;         ///< as the file holds it
-  std::optional<TargetTrials> target;  ///< of the search that led to this job
+  std::optional<TargetTrials> target;           ///< of the search that led to this job
+  std::vector<retargeting::IntegerEdge> edges;  ///< inputs and outputs of `written` on integers
 
   /// Whether activations are quantised with calibration data.
   bool is_full() const {

@@ -9,6 +9,7 @@
 #include "calibrate/collect.h"
 #include "evaluate/random_inputs.h"
 #include "formats/disk_bytes.h"
+#include "formats/registry.h"
 #include "job/job.h"
 #include "job/job_files.h"
 #include "plan/facts.h"
@@ -236,7 +237,8 @@ void hold_against(Retargeting& work, const RetargetOptions& options, RetargetRep
   }
   if (runs.empty()) return;
   const evaluation::Evaluator evaluator(reference, {std::move(runs), job.context}, job.context);
-  report.outputs = evaluator.scores(retargeting::with_float_edges(job.written, edges));
+  report.outputs =
+      evaluator.scores(retargeting::with_float_edges(as_read(job.written, job.out_path), edges));
 }
 
 void note_original(const Retargeting& work, RetargetReport& report) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes gain by integers. Layers always do; what lies between layers only where it joins
-// them: reads what an integer node made and makes what an integer node reads.
+// them: reads what an integer node made and makes what an integer node reads. A runtime that wants
+// integers to the end has them behind the last layer, too.
 #include <algorithm>
 
 #include "plan/config.h"
@@ -10,6 +11,7 @@ namespace quench::plan {
 namespace {
 
 constexpr std::string_view kAlone = "nothing that runs on integers is before it";
+constexpr std::string_view kFused = "fused with the layer before it";
 constexpr std::string_view kLast = "nothing that runs on integers is behind it";
 
 class Chooser {
@@ -81,6 +83,7 @@ class Chooser {
   /// The float result of a product without bias plus a constant is one operation in runtimes; on
   /// integers it would be two, with a rounding between.
   void keep_biases_in_float() {
+    if (job_.target.integer_ends) return;
     for (NodeId id = 0; id < count(); ++id) {
       if (!is_layer(job_.node(id)) || ops::facts(job_.node(id)).bias >= 0 ||
           plan(id).kind != NodePlan::Kind::Integer) {
@@ -100,7 +103,7 @@ class Chooser {
     for (NodeId id = 0; id < count(); ++id) {
       if (!on_integers(id) || is_layer(job_.node(id))) continue;
       const bool alone = !reads_integers(id);
-      if (!alone && feeds_integers(id)) continue;
+      if (!alone && (job_.target.integer_ends || feeds_integers(id))) continue;
       plan(id) = NodePlan{.reason = std::string(alone ? kAlone : kLast)};
       changed = true;
     }
@@ -111,8 +114,10 @@ class Chooser {
     for (NodeId id = 0; id < count(); ++id) {
       if (plan(id).kind != NodePlan::Kind::Integer) continue;
       const NodeId activation = activation_behind(id);
-      if (activation < 0 || on_integers(activation)) continue;
-      if (!skipped(activation)) plan(activation).absorbed_by = job_.name(id);
+      if (activation < 0 || skipped(activation)) continue;
+      // One that has a kernel of its own is still free inside another's.
+      if (on_integers(activation)) plan(activation) = NodePlan{.reason = std::string(kFused)};
+      plan(activation).absorbed_by = job_.name(id);
     }
   }
 

@@ -75,7 +75,9 @@ bool is_named(const Job& job, const Node& node) {
 
 std::string refuse_mover(const Job& job, const Node& node) {
   if (node.op_type == "MaxPool" && node.outputs.size() > 1) return "its indices are asked for";
-  if (node.op_type == "Resize" && node.get_string("mode", "nearest") != "nearest") {
+  const std::string mode = node.get_string("mode", "nearest");
+  const bool blends = mode == "linear" && job.target.interpolates;
+  if (node.op_type == "Resize" && mode != "nearest" && !blends) {
     return "interpolation needs float";
   }
   if (node.op_type == "Resize" &&

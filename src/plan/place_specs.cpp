@@ -148,7 +148,7 @@ class Placer {
     if (job_.parallel.kind(node) == passes::kRowParallel) return;
     if (ops::is_convolution(node)) place_fused(node);
     if (!job_.target.quantize_outputs || op->float_output) return;
-    if (node.op_type == "Softmax") return fix_shares(node);
+    if (op->spans) return fix(node, *op->spans);
     const NodeId activation = absorbed(id);
     need(activation < 0 ? node.outputs[0] : job_.node(activation).outputs[0], job_.rule(node));
   }
@@ -161,12 +161,13 @@ class Placer {
     if (!leaves) need(result, job_.rule(node));
   }
 
-  /// Shares of one: signal processors know no other scale, and ONNX Runtime's QLinearSoftmax, which
-  /// it also makes of Q/DQ, overflows on finer ones and cuts off what is no power of two.
-  void fix_shares(const Node& node) {
+  /// Of Softmax, shares of one: signal processors know no other scale, and ONNX Runtime's
+  /// QLinearSoftmax, which it also makes of Q/DQ, overflows on finer ones and cuts off what is no
+  /// power of two.
+  void fix(const Node& node, const Range& spans) {
     ValuePlan value{.kind = ValuePlan::Kind::Fixed, .spec = activation_spec(job_.rule(node))};
-    const double steps = std::exp2(value.spec.bits);
-    value.fixed = {.min = 0, .max = (steps - 1) / steps};
+    const double step = (spans.max - spans.min) / std::exp2(value.spec.bits);
+    value.fixed = {.min = spans.min, .max = spans.max - step};
     plan_.values[name(node.outputs[0])] = std::move(value);
   }
 

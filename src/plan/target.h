@@ -25,6 +25,12 @@ struct Which {
 constexpr TargetOp integer(Which which) {
   return {.kind = NodePlan::Kind::Integer, .op_type = which.op_type, .form = which.form};
 }
+/// Its result has one scale, whose steps divide these bounds; the upper one is a step too far.
+constexpr TargetOp integer_within(Which which, Range spans) {
+  TargetOp row = integer(which);
+  row.spans = spans;
+  return row;
+}
 /// Its result may stay float.
 constexpr TargetOp integer_to_float(Which which) {
   return {.kind = NodePlan::Kind::Integer,

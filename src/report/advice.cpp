@@ -80,9 +80,9 @@ void warn_of_values(const StatisticMap& statistics, QuantizeReport& report) {
 void warn_of_few_samples(std::int64_t samples, QuantizeReport& report) {
   if (samples >= kFewSamples) return;
   report.warnings.push_back(
-      format("only {} samples to calibrate with; 100 or more that look like the real ones give "
+      format("only {} to calibrate with; 100 or more that look like the real ones give "
              "better ranges (--data, --limit)",
-             samples));
+             samples == 1 ? "1 sample" : format("{} samples", samples)));
 }
 
 void warn_of_clipping(const StatisticMap& statistics, const QuantSolution& solution,

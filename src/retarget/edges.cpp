@@ -128,7 +128,42 @@ class Ends {
   Graph& graph_;
 };
 
+/// The scale that a value is rounded to, maybe after it was moved.
+std::optional<QuantParams> params_behind(const Graph& graph, const Uses& uses, ValueId value) {
+  constexpr int kMost = 8;
+  for (int step = 0; step < kMost; ++step) {
+    ValueId moved = kNoValue;
+    for (const NodeId id : uses.consumers[static_cast<std::size_t>(value)]) {
+      const Node& node = graph.nodes[static_cast<std::size_t>(id)];
+      if (plan::is_q(&node)) return params_of(graph, node);
+      if (ops::is(node, ops::kMoves) && node.input(0) == value) moved = node.outputs[0];
+    }
+    if (moved == kNoValue) return std::nullopt;
+    value = moved;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::vector<IntegerEdge> find_edges(const Graph& graph) {
+  const Uses uses(graph);
+  std::vector<IntegerEdge> edges;
+  const auto add = [&](ValueId id, const std::optional<QuantParams>& params, bool is_output) {
+    if (!params || params->spec.axis >= 0) return;
+    edges.push_back({.name = graph[id].name, .params = *params, .is_output = is_output});
+  };
+  for (const ValueId id : graph.inputs) {
+    if (!graph[id].constant) add(id, params_behind(graph, uses, id), false);
+  }
+  for (const ValueId id : graph.outputs) {
+    const NodeId maker = uses.producer[static_cast<std::size_t>(id)];
+    if (maker < 0) continue;
+    const Node& node = graph.nodes[static_cast<std::size_t>(maker)];
+    if (plan::is_dq(&node)) add(id, params_of(graph, node), true);
+  }
+  return edges;
+}
 
 void restore_edges(Model& model, const std::vector<IntegerEdge>& edges) {
   if (edges.empty()) return;

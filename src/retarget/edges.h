@@ -6,6 +6,9 @@
 
 namespace quench::retargeting {
 
+/// What the inputs and outputs of a quantised model could be on integers: those that a
+/// QuantizeLinear reads, perhaps behind moves, and those that a DequantizeLinear makes.
+std::vector<IntegerEdge> find_edges(const Graph& graph);
 /// Gives a model that was lowered from a raised one its integer inputs and outputs back. Where the
 /// target has the same integers for them, nothing stands between.
 void restore_edges(Model& model, const std::vector<IntegerEdge>& edges);

@@ -21,7 +21,7 @@ class ConvertTest(harness.CliTest):
     def test_plain_conversion_adds_the_suffix(self):
         result = self.convert(out="plain").stdout
         self.assertTrue(result.endswith(DONE), result)
-        self.assertIn("not quantised", result)
+        self.assertIn("converted as it is", result)
         self.assertIn("plain.onnx: ", result)
         self.assertTrue((self.dir / "plain.onnx").exists())
         self.convert(out="named.onnx")
@@ -41,6 +41,30 @@ class ConvertTest(harness.CliTest):
         flag = self.write_config("[common_quant_param]\nquant_type=WEIGHT_QUANT\n")
         for word in ("--fp16=on", "--inputDataFormat=NHWC"):
             self.assertIn("first", self.convert(word, flag, out="refused", expect=4).stderr)
+
+    def test_half_precision_in_tflite(self):
+        self.convert(out="plain.tflite")
+        self.convert("--fp16=on", out="half.tflite")
+        sizes = [(self.dir / name).stat().st_size for name in ("plain.tflite", "half.tflite")]
+        self.assertLess(sizes[1], sizes[0])
+        told = self.run_json("compare", "model.onnx", "half.tflite")
+        self.assertGreater(told["outputs"][0]["cosine"], 0.99999)
+
+    def test_half_precision_leaves_scales_as_they_are(self):
+        self.run_quench("quantize", "model.onnx", "-o", "q8.onnx", "--data", "images.npy")
+        told = self.convert("--fp16=on", model="q8.onnx", out="half8", expect=2).stderr
+        self.assertIn("would change nothing", told)
+
+    def test_sizes_count_the_weights_of_a_second_file(self):
+        seed = harness.SOURCE / "fuzz" / "seeds" / "caffe"
+        files = sorted(seed.glob("*")) if seed.exists() else []
+        text, _, weights = files[0].read_bytes().partition(b"\0")
+        (self.dir / "net.prototxt").write_bytes(text)
+        (self.dir / "net.caffemodel").write_bytes(weights)
+        told = json.loads(self.run_quench(
+            "convert", "--fmk=CAFFE", "--modelFile=net.prototxt", "--weightFile=net.caffemodel",
+            "--outputFile=caffe", "--json").stdout)
+        self.assertEqual(told["bytes_before"], len(text) + len(weights))
 
     def test_input_shape(self):
         self.convert("--inputShape=x:5,3,8,8;", out="five")

@@ -8,8 +8,8 @@ import unittest
 from harness import PROGRAM, SOURCE, CliTest
 
 # What a command does with the model, not how it is quantised.
-OF_QUANTIZE = {"--output", "--report-json", "--target-metric", "--at-least", "--debug-info", "--debug-samples",
-               "--tensor-parallel"}
+OF_QUANTIZE = {"--integer-io", "--output", "--report-json", "--target-metric", "--at-least", "--debug-info",
+               "--debug-samples", "--tensor-parallel"}
 
 
 class Options(CliTest):

@@ -40,6 +40,31 @@ class TargetsTest(harness.CliTest):
                                "--isa", "avx2").stdout
         self.assertRegex(text, r"conv_node +\d+ of 16 +1\.\d\d")
 
+    def test_tflite_has_integers_to_the_end(self):
+        self.quantize("end.tflite")
+        nodes = self.run_json("lint", "end.tflite")["nodes"]
+        self.assertEqual([node for node in nodes if not node["integer"]], [])
+
+    def test_integers_come_in_and_go_out(self):
+        for name, word in (("io.tflite", "int8"), ("io.onnx", "uint8")):
+            plain = "plain_" + name
+            scores = [self.quantize(plain), self.quantize(name, "--integer-io")]
+            self.assertEqual(scores[0]["outputs"], scores[1]["outputs"])
+            shown = self.run_json("inspect", name)
+            self.assertEqual(shown["inputs"][0]["type"], word)
+            # ONNX Runtime's last product makes floats.
+            last = word if name.endswith("tflite") else "float32"
+            self.assertEqual(shown["outputs"][0]["type"], last)
+            told = [line for line in scores[1]["warnings"] if "stay float" in line]
+            self.assertEqual(len(told), 0 if last == word else 1)
+            # Floats are rounded to the scale that the input has.
+            found = [self.run_json("eval", each, "images.npy", "--labels", "labels.npy")["outputs"]
+                     for each in (plain, name)]
+            self.assertEqual(found[0], found[1])
+        told = self.run_quench("quantize", "model.onnx", "-o", "w.onnx", "--type", "weight",
+                               "--integer-io", expect=2).stderr
+        self.assertIn("would change nothing", told)
+
     def test_unknown_instruction_set(self):
         error = self.run_quench("quantize", "model.onnx", "-o", "t.onnx", "--data", "images.npy",
                                 "--isa", "neon", expect=2).stderr

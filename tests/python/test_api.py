@@ -166,6 +166,11 @@ class Scoring(PythonTest):
         same = quench.evaluate(MODEL, images(), distance, reference=MODEL).scores
         self.assertEqual(same["distance"], 0)
 
+    def test_warnings_speak_of_arguments(self):
+        result = quench.quantize(MODEL, data=images(1))
+        self.assertTrue(any("only 1 sample to" in line for line in result.warnings))
+        self.assertFalse([line for line in result.warnings if "--" in line])
+
     def test_metrics_that_fail(self):
         def evaluate(metric, **more):
             return lambda: quench.evaluate(MODEL, images(), metric, labels=labels(), **more)
@@ -180,8 +185,10 @@ class Scoring(PythonTest):
         self.assert_error("bad_data", ["NaN"], evaluate(lambda a, e: float("nan")))
         self.assert_error("usage", ["did you mean 'top1'"], evaluate("top11"))
         self.assert_error("usage", ["callable"], evaluate(3))
-        self.assert_error("bad_data", ["labels"],
-                          lambda: quench.evaluate(MODEL, images(), "top1"))
+        for metric in ("top1", lambda actual, expected: 1.0):
+            self.assert_error("bad_data", ["needs labels, and the given data has", "give labels="],
+                              lambda metric=metric: quench.evaluate(MODEL, images(), metric))
+        self.assert_error("usage", ["give data="], lambda: quench.evaluate(MODEL))
 
     def test_compare_and_bench(self):
         result = quench.compare(MODEL, MODEL, images(8))

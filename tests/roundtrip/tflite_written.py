@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TFLite files that we write, in LiteRT: each real file by way of ONNX beside the file itself, and
 networks from ONNX beside ONNX Runtime."""
+import json
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ try:
     import onnx
     import onnxruntime as ort
     import tflite_vs_litert as read
-    from ai_edge_litert.interpreter import Interpreter
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
     from onnx import TensorProto, helper
 except ImportError as missing:
     print(f"skipped: {missing}")
@@ -24,6 +25,9 @@ except ImportError as missing:
 RELATIVE = 1e-4  # of the largest element of a float output
 # Of networks that were calibrated with noise, against float.
 INT8_COSINE = 0.99
+# Networks that have integers from the first operator to the last, with the shape of a sample.
+WHOLE = {"resnet8_cifar10_bn.onnx": (3, 32, 32), "dscnn_kws_bn.onnx": (1, 49, 10),
+         "mobilenet_v2.onnx": (3, 224, 224), "pplcnet_x0_25_textline_ori.onnx": (3, 80, 160)}
 
 
 def quench(*words):
@@ -147,6 +151,33 @@ def from_onnx(path, shape, folder):
     return None
 
 
+def float_operators(path):
+    """Operators between QUANTIZE and DEQUANTIZE that read or make floats."""
+    interpreter = Interpreter(str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    types = {d["index"]: d["dtype"] for d in interpreter.get_tensor_details()}
+    return [op["op_name"] for op in interpreter._get_ops_details()
+            if op["op_name"] not in ("QUANTIZE", "DEQUANTIZE") and
+            any(types.get(i) == np.float32 for i in (*op["inputs"], *op["outputs"]))]
+
+
+def on_integers(model, folder):
+    """What is in float in the file of a network, or nothing; and whether `lint` says the same."""
+    shape = WHOLE[model.name]
+    samples, out = folder / "few.npy", folder / "whole.tflite"
+    np.save(samples, np.random.default_rng(4).uniform(-1, 1, (4, *shape)).astype(np.float32))
+    problem = quench("quantize", model, "-o", out, "--data", samples, "--no-bias-correction")
+    if problem:
+        return problem
+    floats = float_operators(out)
+    if floats:
+        return f"in float: {', '.join(floats)}"
+    program = Path(os.environ["QUENCH_BINARY"]) / "quench"
+    lint = json.loads(subprocess.run([program, "lint", out, "--target", "tflite", "--json"],
+                                     stdout=subprocess.PIPE, check=True).stdout)
+    said = [line for line in lint["nodes"] if not line["integer"]]
+    return f"lint says float of {said}" if said else None
+
+
 def main():
     shared = Path(os.environ["QUENCH_SHARED"])
     models = sorted(shared.glob("models/tflite/*.tflite")) + sorted(
@@ -160,6 +191,9 @@ def main():
         problems["functions"] = from_onnx(folder / "functions.onnx", (1, 3, 8, 8), folder)
         for model in sorted(shared.glob("models/rfb320/*.onnx")):
             problems[model.name] = from_onnx(model, (1, 3, 240, 320), folder)
+        for name in WHOLE:
+            if (shared / "models" / name).exists():
+                problems[name] = on_integers(shared / "models" / name, folder)
         for model in models:
             problems[model.name] = there_and_back(model, folder)
     for model, problem in problems.items():

@@ -81,8 +81,10 @@ void check_flags(const ConverterFlags& flags) {
   for (const ConverterFlag& flag : converter_flags()) {
     check_flag(flag, value_of(flags, std::string(flag.name)));
   }
-  if (!value_of(flags, "weightFile").empty() && value_of(flags, "fmk") != "CAFFE") {
-    fail(ErrorKind::Usage, "--weightFile is for --fmk=CAFFE only");
+  const std::string& fmk = value_of(flags, "fmk");
+  if (!value_of(flags, "weightFile").empty() && fmk != "CAFFE" && fmk != "PADDLE") {
+    fail(ErrorKind::Usage,
+         "--weightFile is for --fmk=CAFFE and PADDLE; {} models hold their weights", fmk);
   }
   check_edits(flags);
   const std::string& out = value_of(flags, "outputFile");
@@ -209,7 +211,9 @@ const std::vector<ConverterFlag>& converter_flags() {
         {.name = "optimize",
          .value = "WORD",
          .help = "none, general, gpu_oriented or ascend_oriented[:chip]"},
-        {.name = "weightFile", .value = "FILE", .help = "CAFFE: the .caffemodel of a .prototxt"},
+        {.name = "weightFile",
+         .value = "FILE",
+         .help = "CAFFE: the .caffemodel of a .prototxt; PADDLE: the parameters"},
         {.name = "encryptKey",
          .value = "TEXT",
          .help = "Not for ONNX models",
@@ -265,7 +269,11 @@ std::string converter_model(const ConverterFlags& flags) {
 
 void edit_model(Model& model, const ConverterFlags& flags) {
   if (moves_channels(flags)) move_input_channels(model, !is_channels_last(flags));
-  if (value_of(flags, "fp16") == "on") store_half(model);
+  if (value_of(flags, "fp16") == "on" && !store_half(model)) {
+    fail(
+        ErrorKind::Usage,
+        "--fp16=on would change nothing: the model has no float weights that half precision holds");
+  }
 }
 
 std::string converter_output(const ConverterFlags& flags, const QuantizeOptions& options) {

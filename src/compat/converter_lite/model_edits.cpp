@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/facts.h"
+
 namespace quench {
 namespace {
 
@@ -70,6 +72,28 @@ bool fits_half(const Tensor& tensor) {
                              [](float each) { return std::abs(each) <= kGreatest; });
 }
 
+/// Inputs of a node that it computes with: not scales, sizes or limits.
+bool computes_with(const Node& node, std::size_t input) {
+  const ops::OpFacts& known = ops::facts(node);
+  const auto bit = 1U << input;
+  const bool weight = input < 3 && ((known.weights & bit) != 0 || (known.learned & bit) != 0);
+  const auto numbers = plan::data_inputs(node);
+  return weight || known.bias == static_cast<int>(input) ||
+         std::ranges::find(numbers, input) != numbers.end();
+}
+
+/// Whether every reader of a constant computes with it, which is what may be rounded.
+bool is_computed_with(const Graph& graph, const Uses& uses, ValueId id) {
+  const auto& readers = uses.consumers[static_cast<std::size_t>(id)];
+  return std::ranges::all_of(readers, [&](NodeId reader) {
+    const Node& node = graph.nodes[static_cast<std::size_t>(reader)];
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == id && !computes_with(node, i)) return false;
+    }
+    return true;
+  });
+}
+
 }  // namespace
 
 void move_input_channels(Model& model, bool to_last) {
@@ -88,9 +112,10 @@ void move_input_channels(Model& model, bool to_last) {
   (void)infer_types(model);
 }
 
-void store_half(Model& model) {
+bool store_half(Model& model) {
   Graph& graph = model.graph;
   const std::size_t count = graph.values().size();
+  const Uses uses(graph);
   std::vector<Node> casts;
   for (std::size_t i = 0; i < count; ++i) {
     const auto id = static_cast<ValueId>(i);
@@ -99,7 +124,7 @@ void store_half(Model& model) {
     const bool wanted = tensor != nullptr && tensor->dtype() == DType::Float32 &&
                         tensor->size() > 1 && fits_half(*tensor);
     const bool outside = std::ranges::count(graph.inputs, id) > 0;
-    if (!wanted || outside) continue;
+    if (!wanted || outside || !is_computed_with(graph, uses, id)) continue;
     const Tensor half = convert(*tensor, DType::Float16);
     const ValueId stored = graph.add_constant(graph[id].name + "_fp16", half);
     Node cast = make_node("Cast", "fp16/" + graph[id].name, stored, id);
@@ -109,6 +134,7 @@ void store_half(Model& model) {
   }
   graph.nodes.insert(graph.nodes.begin(), std::make_move_iterator(casts.begin()),
                      std::make_move_iterator(casts.end()));
+  return !casts.empty();
 }
 
 }  // namespace quench

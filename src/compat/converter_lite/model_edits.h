@@ -10,8 +10,8 @@ namespace quench {
 /// a Transpose behind an input undoes it already, that goes.
 void move_input_channels(Model& model, bool to_last);
 
-/// Stores float constants in half precision, with a Cast behind each. Numbers beyond the range of
-/// half precision stay as they are.
-void store_half(Model& model);
+/// Stores float constants that nodes compute with in half precision, with a Cast behind each;
+/// scales, and numbers beyond its range, stay as they are. Returns whether there are any.
+bool store_half(Model& model);
 
 }  // namespace quench

@@ -40,7 +40,8 @@ FormatInfo tflite_format() {
           .own_data_file = nullptr,
           .stage = stage,
           .target = "tflite",
-          .operators = operators};
+          .operators = operators,
+          .as_read = tflite::as_read};
 }
 
 }  // namespace quench

@@ -22,7 +22,7 @@ TargetInfo dsp() {
       integer(Form::Average),
       integer(Form::LookupTable),
       integer("PRelu"),
-      integer("Softmax"),
+      integer_within("Softmax", {.min = 0, .max = 1}),
       integer("ReduceMean"),
       moves(Form::View),
       moves("Slice"),

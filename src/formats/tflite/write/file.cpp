@@ -7,6 +7,11 @@
 
 namespace quench::tflite {
 
+Model as_read(const Model& model) {
+  const auto bytes = std::make_shared<std::string>(write_program(write::to_program(model)));
+  return read_bytes(std::as_bytes(std::span(*bytes)), bytes);
+}
+
 std::unique_ptr<Staged> stage_file(const Model& model, const std::string& path) {
   const std::string bytes = write_program(write::to_program(model));
   const auto copy = std::make_shared<std::string>(bytes);

@@ -92,8 +92,38 @@ void write_softmax(Writer& writer, const Node& node) {
   writer.add("SOFTMAX", {x}, result, layout, {{"beta", 1.0}}, &shares(), result.integers ? 2 : 1);
 }
 
+/// A number that integers are computed with: one byte of its own scale.
+int add_number(Writer& writer, const std::string& name, float number) {
+  constexpr std::int8_t kMost = 127;
+  return writer.add_constant(name, Tensor::scalar(kMost),
+                             {.scale = {number / kMost}, .zero_point = {0}, .axis = 0});
+}
+
+/// alpha * (x + beta / alpha) on integers. The sum has the steps of the result, so that its bytes
+/// end where the function does and the product only renames them: one rounding in all.
+void write_hard_sigmoid_on_integers(Writer& writer, const Node& node, const Result& result) {
+  const float alpha = node.get_float("alpha", 0.2F);
+  const float beta = node.get_float("beta", 0.5F);
+  const Layout layout = layout_for(writer, node, true);
+  const std::string& name = writer.graph()[node.outputs[0]].name;
+  TensorItem sum = writer.described(result.value, layout);
+  sum.quantization = {.scale = {1 / (256 * alpha)}, .zero_point = {-128}, .axis = 0};
+  const int x = writer.tensor(writer.source(node.inputs[0], true), layout);
+  constexpr std::int64_t kNone = 0;
+  const int shifted =
+      writer.add_between("ADD", {x, add_number(writer, name + "/shift", beta / alpha)},
+                         std::move(sum), {{"fused", kNone}}, 2);
+  writer.add("MUL", {shifted, add_number(writer, name + "/slope", alpha)}, result, layout,
+             {{"fused", kNone}}, &shares(), 2);
+}
+
 /// min(max(alpha * x + beta, 0), 1), in three operators.
 void write_hard_sigmoid(Writer& writer, const Node& node) {
+  // Scales are positive: so must be what they hold.
+  if (node.get_float("alpha", 0.2F) > 0 && node.get_float("beta", 0.5F) > 0) {
+    const Result result = writer.result_of(node, {node.inputs[0]}, false);
+    if (result.integers) return write_hard_sigmoid_on_integers(writer, node, result);
+  }
   const Layout layout = layout_for(writer, node, false);
   const TensorItem made = writer.described(node.outputs[0], layout);
   const auto number = [&](const char* name, float value) {

@@ -152,7 +152,9 @@ int bias_of(Writer& writer, const Node& node, bool integers, std::int64_t channe
     }
   }
   const std::string name = node.name + "/bias";
-  if (!integers) return writer.add_constant(name, floats);
+  if (!integers) {
+    return writer.add_constant(id == kNoValue ? name : writer.graph()[id].name, floats);
+  }
   const Quantization& x = writer.quantization(writer.source(node.inputs[0], true));
   const Quantization& w = writer.quantization(writer.source(node.inputs[1], true));
   Quantization scales;

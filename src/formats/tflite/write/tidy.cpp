@@ -18,6 +18,23 @@ bool has_known_sizes(const ValueType& type) {
                              [](const Dim& dim) { return dim.known(); });
 }
 
+/// Casts of halves to floats: constants of 16 bits, which a DEQUANTIZE reads in TFLite.
+std::set<std::string> lift_halves(Graph& graph) {
+  std::set<std::string> names;
+  std::vector<bool> dead(graph.nodes.size(), false);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const Tensor* from = node.op_type == "Cast" ? graph.constant(node.inputs[0]) : nullptr;
+    const bool to_floats = node.get_int("to", 0) == static_cast<std::int64_t>(DType::Float32);
+    if (from == nullptr || from->dtype() != DType::Float16 || !to_floats) continue;
+    names.insert(graph[node.outputs[0]].name);
+    graph[node.outputs[0]].constant = convert(*from, DType::Float32);
+    dead[i] = true;
+  }
+  compact(graph, dead);
+  return names;
+}
+
 /// Shapes that are computed for a node whose result has a known one: the node is written by that.
 void store_known_shapes(Graph& graph) {
   static constexpr std::array<std::string_view, 3> kReshapes = {"Reshape", "Squeeze", "Unsqueeze"};
@@ -58,11 +75,13 @@ void drop_unread(Graph& graph) {
 
 }  // namespace
 
-void tidy(Model& model) {
+std::set<std::string> tidy(Model& model) {
   formats::lift_constants(model.graph);
+  std::set<std::string> halves = lift_halves(model.graph);
   (void)infer_types(model);
   store_known_shapes(model.graph);
   drop_unread(model.graph);
+  return halves;
 }
 
 }  // namespace quench::tflite::write

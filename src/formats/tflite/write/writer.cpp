@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/format.h"
 
@@ -26,7 +27,8 @@ Tensor signed_bytes(const Tensor& tensor) {
 
 }  // namespace
 
-Writer::Writer(const Model& model) : model_(model), graph_(model.graph), uses_(model.graph) {}
+Writer::Writer(const Model& model, std::set<std::string> halves)
+    : graph_(model.graph), uses_(model.graph), halves_(std::move(halves)) {}
 
 /// The scales of every value that a Q or DQ node names, per tensor or, of constants, per channel.
 void Writer::read_scales() {
@@ -122,6 +124,12 @@ void Writer::push(OpItem op) {
 }
 
 int Writer::add_constant(const std::string& name, const Tensor& data, const Quantization& scales) {
+  if (data.dtype() == DType::Float32 && halves_.contains(name)) {
+    const int stored = add_constant(name + "/half", convert(data, DType::Float16));
+    TensorItem floats{.name = name, .dtype = DType::Float32, .shape = data.shape()};
+    constexpr int kHalves = 3;
+    return add_between("DEQUANTIZE", {stored}, std::move(floats), {}, kHalves);
+  }
   TensorItem made;
   made.name = name;
   made.data = scales.given() ? signed_bytes(data) : data;
@@ -243,14 +251,33 @@ std::optional<std::int64_t> Writer::activation(const Node& node) const {
   return std::nullopt;
 }
 
+bool Writer::is_idle(const Node& node) const {
+  const Tensor* low = constant(node.input(1));
+  const Tensor* high = constant(node.input(2));
+  const NodeId next = node.op_type == "Clip" ? uses_.only_consumer(node.outputs[0]) : -1;
+  if (next < 0 || low == nullptr || high == nullptr || low->size() != 1 || high->size() != 1) {
+    return false;
+  }
+  const Node& behind = graph_.nodes[static_cast<std::size_t>(next)];
+  if (behind.op_type != "QuantizeLinear") return false;
+  const Quantization& scales = quantization(behind.outputs[0]);
+  if (scales.scale.size() != 1) return false;
+  const auto integer = [&](const Tensor& limit) {
+    return std::nearbyint(to_float(limit)[0] / scales.scale[0]) +
+           static_cast<float>(scales.zero_point[0]);
+  };
+  return integer(*low) <= -128 && integer(*high) >= 127;
+}
+
 Result Writer::result_of(const Node& node, const std::vector<ValueId>& inputs, bool fuses) {
   Result result{.value = node.outputs[0], .integers = false, .fused = 0};
   std::vector<NodeId> taken;
   NodeId next = uses_.only_consumer(result.value);
   if (fuses && next >= 0) {
     const Node& behind = graph_.nodes[static_cast<std::size_t>(next)];
-    if (const auto number = activation(behind)) {
-      result.fused = *number;
+    const auto number = activation(behind);
+    if (number || is_idle(behind)) {
+      result.fused = number.value_or(0);
       result.value = behind.outputs[0];
       taken.push_back(next);
       next = uses_.only_consumer(result.value);
@@ -387,9 +414,9 @@ void expect_writable(const Graph& graph) {
 
 Program to_program(const Model& model) {
   Model typed = model;
-  tidy(typed);
+  std::set<std::string> halves = tidy(typed);
   expect_writable(typed.graph);
-  return Writer(typed).run();
+  return Writer(typed, std::move(halves)).run();
 }
 
 }  // namespace quench::tflite::write

@@ -27,7 +27,8 @@ struct Result {
 
 class Writer {
  public:
-  explicit Writer(const Model& model);
+  /// `halves`: constants to be stored in 16 bits, by their names.
+  Writer(const Model& model, std::set<std::string> halves);
   Program run();
 
   const Graph& graph() const noexcept { return graph_; }
@@ -47,6 +48,7 @@ class Writer {
   /// The tensor of a value.
   int tensor(ValueId id, Layout layout);
   /// A constant in an order of dimensions and a shape of its own.
+  /// Floats of one whose name is among `halves` come from 16 bits by a DEQUANTIZE.
   int add_constant(const std::string& name, const Tensor& data, const Quantization& scales = {});
   int add_ints(const std::string& name, const Ints& values);
   /// An operand of arithmetic whose result has this rank.
@@ -75,12 +77,14 @@ class Writer {
   void write_node(NodeId id);
   int in_other_layout(ValueId id, int tensor, Layout from);
   std::optional<std::int64_t> activation(const Node& node) const;
+  /// A Clip that does no more than the integers behind it.
+  bool is_idle(const Node& node) const;
   int quantize_to(int tensor, const Quantization& scales);
   void push(OpItem op);
 
-  const Model& model_;
   const Graph& graph_;
   Uses uses_;
+  std::set<std::string> halves_;
   Program program_;
   std::map<std::pair<ValueId, Layout>, int> held_;
   std::map<ValueId, Quantization> scales_;  ///< of integers
@@ -100,8 +104,9 @@ std::span<const WriteRow> pick_rows();
 std::span<const WriteRow> reduce_rows();
 
 /// Takes out what TFLite does not need: constants that nodes give, shapes that are computed though
-/// they are known. Infers types.
-void tidy(Model& model);
+/// they are known, casts of constants. Infers types. Returns the names of constants that were
+/// stored in 16 bits and are floats now.
+std::set<std::string> tidy(Model& model);
 
 /// The program of a model. Every operator that cannot be written is named in one
 /// Error(Unsupported).
