@@ -241,6 +241,30 @@ std::multiset<std::string> pir_operators(const std::string& path) {
   return found;
 }
 
+/// PaddleSlim notes the scales of results in pairs that compute nothing; integer kernels need them.
+TEST(PaddleWrite, ScalesThatAreOnlyNotedAreKept) {
+  const fs::path path = shared_dir() / "data/paddle-golden/quantised/q_onnx/model.pdmodel";
+  if (!fs::exists(path)) GTEST_SKIP() << "no shared folder";
+  const Folder folder;
+  save(load(path.string()), folder / "m.pdmodel");
+  // Also from what we wrote.
+  save(load(folder / "m.pdmodel"), folder / "again.pdmodel");
+  for (const char* file : {"m.pdmodel", "again.pdmodel"}) {
+    int layers = 0;
+    const auto program = program_at(folder / file);
+    for (const auto& op : program.blocks(0).ops()) {
+      const bool layer = op.type() == "conv2d" || op.type() == "depthwise_conv2d";
+      const bool noted = std::ranges::any_of(op.attrs(), [](const auto& attr) {
+        return attr.name() == "out_threshold" && attr.f() > 0;
+      });
+      if (!layer) continue;
+      ++layers;
+      EXPECT_TRUE(noted) << file << ": " << op.outputs(0).arguments(0);
+    }
+    EXPECT_EQ(layers, 53) << file;
+  }
+}
+
 TEST(PaddleWrite, UntouchedOperatorsOfPirAreTheSame) {
   const fs::path cases = source_dir() / "tests/unit/formats/paddle_cases/pir";
   for (const char* name : {"activation", "arithmetic", "layer", "reduce", "shape", "image"}) {
