@@ -29,10 +29,10 @@ RUNS = 30
 WAYS = ("plain", "float", "int8")
 
 
-def run_paddle(python, program, feeds, folder, way):
+def run_paddle(python, program, feeds, folder, way, runs=RUNS):
     np.savez(folder / "in.npz", **feeds)
     common.run([python, pathlib.Path(__file__).parent / "paddle_runtime.py", program,
-                program.with_suffix(".pdiparams"), folder / "in.npz", folder / "out.npz", way, RUNS])
+                program.with_suffix(".pdiparams"), folder / "in.npz", folder / "out.npz", way, runs])
     made = dict(np.load(folder / "out.npz"))
     milliseconds = float(made.pop("milliseconds"))
     return [made[str(i)] for i in range(len(made))], milliseconds

@@ -9,6 +9,7 @@
 #include "python/src/tensors.h"
 #include "quench/formats.h"
 #include "quench/observers.h"
+#include "quench/paddleslim_analysis.h"
 #include "quench/ptq.h"
 
 namespace quench::python {
@@ -113,38 +114,85 @@ void post_dynamic(const py::kwargs& kwargs) {
   call->run([&](const Context& context) { return quant_post_dynamic(options, context); });
 }
 
-/// AnalysisPTQ with a call for each of its methods.
-class Analysis {
- public:
-  explicit Analysis(const py::kwargs& kwargs) {
-    Keywords words(kwargs);
-    call_ = words.take_call();
-    const std::string model =
-        take_model(words, options_.model_dir, options_.model_filename, options_.params_filename);
-    const py::object config = words.take("ptq_config");
-    if (!config.is_none()) {
-      Keywords keys{py::kwargs(config)};
-      take_config(keys, options_.ptq_config);
+/// What all of PaddleSlim's analyses take, but for their models.
+template <typename Options>
+void take_analysis(Keywords& words, Call& call, Options& options, PtqConfig& config,
+                   const char* config_name, const std::string& model) {
+  if (config_name != nullptr) {
+    const py::object given = words.take(config_name);
+    if (!given.is_none()) {
+      Keywords keys{py::kwargs(given)};
+      take_config(keys, config);
       keys.expect_none();
     }
-    const py::object function = words.take("eval_function");
-    if (!function.is_none()) options_.eval_function = eval_function(function, *call_);
-    take_samples(words, options_.data_loader, options_.ptq_config, model);
-    options_.save_dir = words.take_text("save_dir", options_.save_dir);
-    options_.resume = words.take_as("resume", false);
-    words.expect_none();
+  }
+  const py::object function = words.take("eval_function");
+  if (!function.is_none()) options.eval_function = eval_function(function, call);
+  take_samples(words, options.data_loader, config, model);
+  options.save_dir = words.take_text("save_dir", options.save_dir);
+  options.resume = words.take_as("resume", false);
+  words.expect_none();
+}
+
+void take(Keywords& words, Call& call, AnalysisPtqOptions& options) {
+  const std::string model =
+      take_model(words, options.model_dir, options.model_filename, options.params_filename);
+  take_analysis(words, call, options, options.ptq_config, "ptq_config", model);
+}
+
+void take(Keywords& words, Call& call, AnalysisOptions& options) {
+  options.float_model_dir = words.take_text("float_model_dir");
+  options.quant_model_dir = words.take_text("quant_model_dir");
+  options.model_filename = words.take_text("model_filename");
+  options.params_filename = words.take_text("params_filename");
+  take_analysis(
+      words, call, options, options.quant_config, "quant_config",
+      model_path(options.float_model_dir, options.model_filename, options.params_filename));
+}
+
+void take(Keywords& words, Call& call, AnalysisQatOptions& options) {
+  options.quant_model_dir = words.take_text("quant_model_dir");
+  options.float_model_dir = words.take_text("float_model_dir");
+  options.model_filename = words.take_text("model_filename");
+  options.params_filename = words.take_text("params_filename");
+  PtqConfig unused;
+  take_analysis(
+      words, call, options, unused, nullptr,
+      model_path(options.float_model_dir, options.model_filename, options.params_filename));
+}
+
+/// An analysis of PaddleSlim's with a call for each of its methods.
+template <typename Tool, typename Options>
+class Analysing {
+ public:
+  explicit Analysing(const py::kwargs& kwargs) {
+    Keywords words(kwargs);
+    call_ = words.take_call();
+    take(words, *call_, options_);
   }
   template <typename Method, typename... Arguments>
   auto run(const Method& method, const Arguments&... arguments) {
-    return call_->run([&](const Context& context) {
-      return (AnalysisPTQ(options_, context).*method)(arguments...);
-    });
+    return call_->run(
+        [&](const Context& context) { return (Tool(options_, context).*method)(arguments...); });
   }
 
  private:
-  AnalysisPtqOptions options_;
+  Options options_;
   std::unique_ptr<Call> call_;
 };
+
+template <typename Tool, typename Options>
+void bind_analysis(py::module_& module, const char* name) {
+  using Class = Analysing<Tool, Options>;
+  py::class_<Class>(module, name)
+      .def(py::init<const py::kwargs&>())
+      .def("statistical_analyse", [](Class& a) { return a.run(&Tool::statistical_analyse); })
+      .def("metric_error_analyse", [](Class& a) { return a.run(&Tool::metric_error_analyse); })
+      .def(
+          "get_target_quant_model",
+          [](Class& a, double target) { return a.run(&Tool::get_target_quant_model, target); },
+          py::arg("target_metric"));
+}
 
 /// Names of layers or types: one, several, or a class of Paddle's, which stands for its name.
 std::vector<std::string> names_of(const py::object& given) {
@@ -281,11 +329,20 @@ void bind_ptq(py::module_& module) {
       .def("save_quantized_model", &save_observed<PTQ>, py::arg("model"), py::arg("path"),
            py::arg("input_spec") = InputShapes());
   py::class_<LegacyPTQ>(module, "LegacyPTQ", "PaddleSlim's older PTQ, by the names of quantizers")
-      .def(py::init([](const std::string& activation, const std::string& weight) {
-             return LegacyPTQ(legacy_quantizer(activation), legacy_quantizer(weight));
+      .def(py::init([](const std::string& activation, const std::string& weight, int quant_bits,
+                       int bins, int upsample_bins, double hist_percent) {
+             LegacyQuantizer watched = legacy_quantizer(activation);
+             watched.quant_bits = quant_bits;
+             watched.bins = bins;
+             watched.upsample_bins = upsample_bins;
+             watched.hist_percent = hist_percent;
+             return LegacyPTQ(watched, legacy_quantizer(weight));
            }),
            py::arg("activation_quantizer") = "KLQuantizer",
-           py::arg("weight_quantizer") = "PerChannelAbsmaxQuantizer")
+           py::arg("weight_quantizer") = "PerChannelAbsmaxQuantizer", py::arg("quant_bits") = 8,
+           py::arg("bins") = 1024, py::arg("upsample_bins") = 64, py::arg("hist_percent") = 0.99999,
+           "As in PaddleSlim the numbers are the activation quantizer's; upsample_bins changes "
+           "nothing: histograms are merged without loss")
       .def(
           "quantize",
           [](const LegacyPTQ& ptq, const py::object& model, bool, bool fuse,
@@ -310,18 +367,13 @@ void bind_paddleslim(py::module_& module) {
   bind_observers(part);
   bind_config(part);
   bind_ptq(part);
-  py::class_<Analysis>(part, "AnalysisPTQ")
+  bind_analysis<AnalysisPTQ, AnalysisPtqOptions>(part, "AnalysisPTQ");
+  bind_analysis<Analysis, AnalysisOptions>(part, "Analysis");
+  using Trained = Analysing<AnalysisQAT, AnalysisQatOptions>;
+  py::class_<Trained>(part, "AnalysisQAT")
       .def(py::init<const py::kwargs&>())
-      .def("statistical_analyse",
-           [](Analysis& a) { return a.run(&AnalysisPTQ::statistical_analyse); })
       .def("metric_error_analyse",
-           [](Analysis& a) { return a.run(&AnalysisPTQ::metric_error_analyse); })
-      .def(
-          "get_target_quant_model",
-          [](Analysis& a, double target) {
-            return a.run(&AnalysisPTQ::get_target_quant_model, target);
-          },
-          py::arg("target_metric"));
+           [](Trained& a) { return a.run(&AnalysisQAT::metric_error_analyse); });
 }
 
 }  // namespace quench::python

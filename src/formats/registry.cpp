@@ -63,7 +63,8 @@ WrittenModel written_model(const std::string& path) {
   std::string extensions;
   for (const FormatInfo& each : all_formats()) {
     if (each.stage == nullptr) continue;
-    if (folder && !each.file_in_folder.empty()) {
+    if (folder) {
+      if (each.file_in_folder.empty()) continue;
       return {each, {(std::filesystem::path(path) / each.file_in_folder).string(), ""}};
     }
     const auto is_named = [&](const std::string& model) {
@@ -76,8 +77,8 @@ WrittenModel written_model(const std::string& path) {
     extensions += extensions.empty() ? "" : " or ";
     extensions += each.extension;
   }
-  fail(ErrorKind::Usage, "a model is written to a file that ends in {}; got '{}'", extensions,
-       path);
+  fail(ErrorKind::Usage, "a model is written to a file that ends in {}, or to a folder/; got '{}'",
+       extensions, path);
 }
 
 const FormatInfo* format_of(const std::string& path) {

@@ -126,6 +126,11 @@ class PaddleTest(harness.CliTest):
 
     # -- bad input ----------------------------------------------------------------------------
 
+    def test_a_folder_is_made(self):
+        self.run_quench("convert", "model.onnx", "-o", "made/")
+        self.assertTrue((self.dir / "made/inference.pdiparams").exists())
+        self.run_quench("inspect", "made")
+
     def test_program_without_parameters(self):
         self.bad(self.program, None, "parameters", "--params-filename")
 

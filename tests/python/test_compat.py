@@ -92,6 +92,11 @@ class PaddleSlim(PythonTest):
                                      data_loader=[{NAME: x}], bias_correction=True)
         self.assertTrue((self.dir / "c.onnx").exists())
 
+    def test_static_by_position(self):
+        x = images(8)
+        paddleslim.quant_post_static(None, MODEL, self.path("p"), None, lambda: ((row,) for row in x))
+        self.assertTrue((self.dir / "p" / "model.onnx").exists())
+
     def test_static_is_told_what_is_wrong(self):
         self.assert_error("usage", ["data_loader"], lambda: paddleslim.quant_post_static(
             None, MODEL, self.path("a.onnx")))
@@ -122,7 +127,8 @@ class PaddleSlim(PythonTest):
             paddleslim.PTQ(paddleslim.QuantConfig(AbsmaxObserver(quant_bits=77), None)).quantize(MODEL)
 
     def test_legacy_ptq(self):
-        ptq = paddleslim.PTQ(activation_quantizer="HistQuantizer")
+        ptq = paddleslim.PTQ(activation_quantizer="HistQuantizer", bins=2048, upsample_bins=32,
+                             hist_percent=0.9999)
         observed = ptq.quantize(MODEL, fuse=True)
         observed(images(16))
         ptq.save_quantized_model(observed, self.path("l.onnx"))
@@ -145,6 +151,17 @@ class PaddleSlim(PythonTest):
         self.assertTrue(analysis.get_target_quant_model(0.5).met)
         analysis.statistical_analyse()
         self.assertTrue((self.dir / "r" / "statistic.csv").exists())
+
+    def test_analysis_of_the_next_version(self):
+        x, folder = images(16), self.dir / "a25"
+        paddleslim.quant.Analysis(MODEL, data_loader=[x], save_dir=str(folder),
+                                  quant_config={"algo": "avg"}).metric_error_analyse()
+        self.assertIn("sensitivity metric", (folder / "analysis.txt").read_text())
+        paddleslim.quant_post_static(None, MODEL, self.path("q.onnx"), data_loader=[x])
+        ranked = paddleslim.quant.AnalysisQAT(
+            quant_model_dir=self.path("q.onnx"), float_model_dir=MODEL, data_loader=[x],
+            save_dir=self.path("aq")).metric_error_analyse()
+        self.assertTrue(ranked.layers)
 
     def test_a_layer_of_another_framework(self):
         layer = type("Layer", (), {"__module__": "paddle.nn"})()

@@ -10,18 +10,30 @@ import quench
 from quench._quench import paddleslim as _slim
 from quench._quench.paddleslim import LegacyPTQ, QuantConfig  # noqa: F401
 
-__all__ = ["AnalysisPTQ", "Executor", "LegacyPTQ", "PTQ", "QAT", "QuantConfig", "observers", "quant",
-           "quant_post_dynamic", "quant_post_only_weight", "quant_post_static"]
+__all__ = ["Analysis", "AnalysisPTQ", "AnalysisQAT", "Executor", "LegacyPTQ", "PTQ", "QAT", "QuantConfig",
+           "observers", "quant", "quant_post_dynamic", "quant_post_only_weight", "quant_post_static"]
 
 
-def quant_post_static(executor=None, model_dir=None, quantize_model_path=None, **options):
+def _given(**options):
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def quant_post_static(executor=None, model_dir=None, quantize_model_path=None, batch_generator=None,
+                      sample_generator=None, data_loader=None, model_filename=None,
+                      params_filename=None, **options):
     """Quantises a model by samples and writes it, as PaddleSlim's function does."""
-    _slim.quant_post_static(model_dir=model_dir, quantize_model_path=quantize_model_path, **options)
+    _slim.quant_post_static(**_given(
+        model_dir=model_dir, quantize_model_path=quantize_model_path, batch_generator=batch_generator,
+        sample_generator=sample_generator, data_loader=data_loader, model_filename=model_filename,
+        params_filename=params_filename), **options)
 
 
-def quant_post_dynamic(model_dir=None, save_model_dir=None, **options):
+def quant_post_dynamic(model_dir=None, save_model_dir=None, model_filename=None, params_filename=None,
+                       **options):
     """Stores the weights of a model as integers, as PaddleSlim's function does."""
-    _slim.quant_post_dynamic(model_dir=model_dir, save_model_dir=save_model_dir, **options)
+    _slim.quant_post_dynamic(**_given(
+        model_dir=model_dir, save_model_dir=save_model_dir, model_filename=model_filename,
+        params_filename=params_filename), **options)
 
 
 quant_post_only_weight = quant_post_dynamic
@@ -70,8 +82,33 @@ def _evaluator(function):
 class AnalysisPTQ(_slim.AnalysisPTQ):
     """Finds the layers that cost accuracy, as PaddleSlim's class does."""
 
-    def __init__(self, model_dir=None, eval_function=None, **options):
-        super().__init__(model_dir=model_dir, eval_function=_evaluator(eval_function), **options)
+    def __init__(self, model_dir=None, model_filename=None, params_filename=None, eval_function=None,
+                 data_loader=None, **options):
+        super().__init__(**_given(
+            model_dir=model_dir, model_filename=model_filename, params_filename=params_filename,
+            eval_function=_evaluator(eval_function), data_loader=data_loader), **options)
+
+
+class Analysis(_slim.Analysis):
+    """AnalysisPTQ as PaddleSlim 2.5 has it: `quant_config`, and layers ranked by their cosine."""
+
+    def __init__(self, float_model_dir=None, quant_model_dir=None, model_filename=None,
+                 params_filename=None, data_loader=None, eval_function=None, **options):
+        super().__init__(**_given(
+            float_model_dir=float_model_dir, quant_model_dir=quant_model_dir,
+            model_filename=model_filename, params_filename=params_filename, data_loader=data_loader,
+            eval_function=_evaluator(eval_function)), **options)
+
+
+class AnalysisQAT(_slim.AnalysisQAT):
+    """What each layer of a quantised model costs, beside the float model it came from."""
+
+    def __init__(self, quant_model_dir=None, float_model_dir=None, model_filename=None,
+                 params_filename=None, eval_function=None, data_loader=None, **options):
+        super().__init__(**_given(
+            quant_model_dir=quant_model_dir, float_model_dir=float_model_dir,
+            model_filename=model_filename, params_filename=params_filename,
+            eval_function=_evaluator(eval_function), data_loader=data_loader), **options)
 
 
 from quench.paddleslim import observers, quant  # noqa: E402,F401

@@ -105,6 +105,10 @@ class Op {
   const Tensor* constant_of(ValueId value) const;
   /// The variable of an output is this value.
   void set(std::string_view output, ValueId value, std::size_t index = 0);
+  /// A variable that its block reads, and what it is.
+  void takes(const std::string& variable, ValueId value) { variables_[value] = variable; }
+  /// A variable that its block writes is this value from now on.
+  void become(const std::string& variable, ValueId value);
   /// The variable of an output is another name of a value.
   void alias(std::string_view output, ValueId value);
 

@@ -118,6 +118,12 @@ void Op::set(std::string_view output, ValueId value, std::size_t index) {
   translator_.define(name, value);
 }
 
+void Op::become(const std::string& variable, ValueId value) {
+  translator_.rename(value, variable);
+  variables_[value] = variable;
+  translator_.define(variable, value);
+}
+
 void Op::alias(std::string_view output, ValueId value) {
   const auto* names = variables(item_.outputs, output);
   if (names != nullptr) translator_.define(names->front(), value);
@@ -130,7 +136,7 @@ void Op::finish() {
     const std::string& name = made.outputs.empty() ? item_.type : graph[made.outputs[0]].name;
     made.name = format("{}/{}", item_.type, name);
   }
-  remember(graph, first_node_, block_.index, item_.index, variables_);
+  remember(graph, first_node_, block_.index, item_.index, variables_, translator_.captured());
 }
 
 }  // namespace quench::paddle

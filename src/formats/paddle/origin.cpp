@@ -2,6 +2,7 @@
 // Where a node came from, as text.
 #include "formats/paddle/origin.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/format.h"
@@ -94,10 +95,11 @@ struct Text {
 }  // namespace
 
 std::string to_foreign(const Origin& origin) {
-  return make_foreign(kProgramForeign,
-                      format("{}{}{}{}{}{}{}{}{}{}{}{}{}", origin.block, kField, origin.op, kField,
-                             origin.place, kField, origin.count, kField, origin.form, kField,
-                             join(origin.inputs), kField, join(origin.outputs)));
+  return make_foreign(
+      kProgramForeign,
+      format("{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}", origin.block, kField, origin.op, kField,
+             origin.place, kField, origin.count, kField, origin.form, kField, join(origin.inputs),
+             kField, join(origin.outputs), kField, join(origin.captured)));
 }
 
 std::optional<Origin> origin_of(std::string_view foreign) {
@@ -105,7 +107,7 @@ std::optional<Origin> origin_of(std::string_view foreign) {
   if (!text) return std::nullopt;
   const std::vector<std::string> fields = split(*text, kField);
   Origin origin;
-  if (fields.size() != 7 || !to_number(fields[0], origin.block) ||
+  if (fields.size() != 8 || !to_number(fields[0], origin.block) ||
       !to_number(fields[1], origin.op) || !to_number(fields[2], origin.place) ||
       !to_number(fields[3], origin.count)) {
     return std::nullopt;
@@ -113,6 +115,7 @@ std::optional<Origin> origin_of(std::string_view foreign) {
   origin.form = fields[4];
   origin.inputs = items_of(fields[5]);
   origin.outputs = items_of(fields[6]);
+  origin.captured = items_of(fields[7]);
   return origin;
 }
 
@@ -131,8 +134,21 @@ std::string form_of(const Node& node) {
   return format("{}:{}", node.op_type, hash(text));
 }
 
+std::vector<ValueId> captured_values(const Graph& graph, const Node& node) {
+  std::vector<ValueId> values;
+  for (const std::string& name : captured_names(node)) {
+    // Graphs deeper inside read what those between make, too.
+    const ValueId value = graph.find(name);
+    if (value != kNoValue && std::ranges::find(values, value) == values.end()) {
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
 void remember(Graph& graph, std::size_t first, int block, int op,
-              const std::map<ValueId, std::string>& variables) {
+              const std::map<ValueId, std::string>& variables,
+              const std::map<std::string, std::string>& captured) {
   std::map<ValueId, std::string> inner;
   for (std::size_t i = first; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
@@ -155,9 +171,14 @@ void remember(Graph& graph, std::size_t first, int block, int op,
                   .count = static_cast<int>(graph.nodes.size() - first),
                   .form = form_of(node),
                   .inputs = {},
-                  .outputs = {}};
+                  .outputs = {},
+                  .captured = {}};
     for (const ValueId value : node.inputs) origin.inputs.push_back(named(value, false));
     for (const ValueId value : node.outputs) origin.outputs.push_back(named(value, true));
+    for (const ValueId value : captured_values(graph, node)) {
+      const auto variable = captured.find(graph[value].name);
+      origin.captured.push_back(variable == captured.end() ? "" : variable->second);
+    }
     node.foreign = to_foreign(origin);
   }
 }

@@ -28,6 +28,8 @@ struct Origin {
   std::string form;  ///< operator and attributes
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
+  /// What the graphs inside it read from around it: the variable of each of `captured_values`.
+  std::vector<std::string> captured;
 };
 
 /// Written into `foreign` of every node, and of every constant, that an operator became.
@@ -40,9 +42,14 @@ std::string form_of(const Node& node);
 /// A constant as a short text.
 std::string form_of(const Tensor& tensor);
 
+/// The values around a node that graphs inside it read, each once.
+std::vector<ValueId> captured_values(const Graph& graph, const Node& node);
+
 /// Says of nodes `first` to the last what they are now, and that they came from one operator.
-/// `variables`: what the values were called that are variables of the program.
+/// `variables`: what the values were called that are variables of the program; `captured`: those
+/// that graphs inside nodes read, by the names of values.
 void remember(Graph& graph, std::size_t first, int block, int op,
-              const std::map<ValueId, std::string>& variables);
+              const std::map<ValueId, std::string>& variables,
+              const std::map<std::string, std::string>& captured);
 
 }  // namespace quench::paddle

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "formats/foreign.h"
 #include "formats/paddle/file.h"
+#include "formats/paddle/observed_scales.h"
 #include "formats/paddle/params.h"
 #include "formats/paddle/translate.h"
 
@@ -85,9 +86,11 @@ Model read_model(const ModelFiles& files, const std::shared_ptr<const MappedFile
   Program parsed = pir ? read_pir(bytes) : read_desc(bytes);
   unify_quantization(parsed);
   expect_readable(parsed);
-  Model model = translate(parsed, read_parameters(parsed, files));
+  const std::map<std::string, Tensor> parameters = read_parameters(parsed, files);
+  Model model = translate(parsed, parameters);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  model.foreign = make_foreign(pir ? kPirForeign : kProgramForeign, text);
+  model.foreign = pir ? make_foreign(kPirForeign, text)
+                      : make_foreign(kProgramForeign, with_thresholds(bytes, parameters));
   return model;
 }
 

@@ -160,11 +160,12 @@ void read_while_block(Op& op) {
     if (value == kNoValue) continue;
     turn.start.push_back(value);
     turn.before.push_back(name);
+    op.takes(name, value);
   }
   turn.after = turn.before;
   turn.after.insert(turn.after.begin(), condition);
   const std::vector<ValueId> after = loop(op, block, condition, turn);
-  for (std::size_t i = 0; i < after.size(); ++i) translator.define(turn.before[i], after[i]);
+  for (std::size_t i = 0; i < after.size(); ++i) op.become(turn.before[i], after[i]);
 }
 
 void read_while(Op& op) {

@@ -60,6 +60,9 @@ class Translator {
   /// How often operators read a variable.
   int num_readers(std::string_view name) const;
 
+  /// The variables behind values that inner graphs read, by the names of values.
+  const std::map<std::string, std::string>& captured() const noexcept { return captured_; }
+
   /// Translates the operators of a block into the graph of the scope that is entered.
   void run_block(const Block& block);
   /// The block of an operator's attribute, which must lie inside `block` and be used once.
@@ -74,6 +77,7 @@ class Translator {
   Scope* scope_ = nullptr;
   std::set<std::string, std::less<>> names_;
   std::set<std::int64_t> blocks_used_;
+  std::map<std::string, std::string> captured_;
   mutable std::map<std::string, int, std::less<>> readers_;
   mutable std::map<const Block*, std::map<std::string_view, const VarItem*>> vars_;
 };

@@ -40,6 +40,7 @@ ValueId Translator::find(std::string_view variable) {
     if (found == scope->values.end()) continue;
     Value value;
     value.name = (*scope->graph)[found->second].name;
+    captured_[value.name] = variable;
     const ValueId known = graph().find(value.name);
     if (known != kNoValue) return known;
     value.captured = true;

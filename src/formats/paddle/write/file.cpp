@@ -73,7 +73,8 @@ void expect_writable(const Model& model) {
 std::unique_ptr<Staged> stage_pir(const Model& model, const ModelFiles& files,
                                   const SaveOptions& /*options*/) {
   const std::optional<PirOriginal> original = pir_original(model);
-  Written written = write_program(model, original ? original->program : original_program(model));
+  Written written =
+      write_program(model, original ? original->program : original_program(model), Inner::Regions);
   const std::string text = to_pir(written, original);
   return stage(files, text, written.parameters);
 }

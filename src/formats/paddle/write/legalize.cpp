@@ -37,15 +37,21 @@ Tensor transposed(const Tensor& matrix) {
 
 class Legalizer {
  public:
-  Legalizer(Graph& graph, const std::set<std::string>& kept)
-      : graph_(graph), kept_(kept), uses_(graph) {}
+  Legalizer(Graph& graph, const std::set<std::string>& kept, bool inside = false)
+      : graph_(graph), kept_(kept), inside_(inside), uses_(graph) {
+    for (const Node& node : graph.nodes) {
+      for (std::string& name : captured_names(node)) captured_.insert(std::move(name));
+    }
+  }
 
   void run() {
     std::vector<bool> dead(graph_.nodes.size(), false);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       Node& node = graph_.nodes[i];
       if (is(node, "Constant")) dead[i] = lift_constant(node);
-      if (is(node, "DequantizeLinear")) dead[i] = merge(node) || fold_bias(node);
+      if (is(node, "DequantizeLinear") && !captured(node)) {
+        dead[i] = merge(node) || fold_bias(node);
+      }
       if (is(node, "QuantizeLinear") || is(node, "DequantizeLinear")) type_of_input(node);
       if (is(node, "Gemm")) turn_weight(node);
     }
@@ -53,10 +59,13 @@ class Legalizer {
   }
 
  private:
+  /// Graphs inside nodes read what it makes, by its name.
+  bool captured(const Node& node) const { return captured_.contains(graph_[node.outputs[0]].name); }
+
   bool lift_constant(const Node& node) {
     const Tensor* value = node.get<Tensor>("value");
     if (value == nullptr || kept_.contains(graph_[node.outputs[0]].name) ||
-        uses_.is_output[static_cast<std::size_t>(node.outputs[0])]) {
+        (!inside_ && uses_.is_output[static_cast<std::size_t>(node.outputs[0])])) {
       return false;
     }
     graph_[node.outputs[0]].constant = *value;
@@ -131,7 +140,9 @@ class Legalizer {
 
   Graph& graph_;
   const std::set<std::string>& kept_;
+  bool inside_;  ///< its outputs may be constants
   Uses uses_;
+  std::set<std::string> captured_;
   std::map<std::tuple<ValueId, ValueId, ValueId>, ValueId> merged_;
 };
 
@@ -141,6 +152,11 @@ Model legalize(Model model, const std::set<std::string>& kept) {
   (void)infer_types(model);
   Legalizer(model.graph, kept).run();
   return model;
+}
+
+void legalize_inner(Graph& graph) {
+  const std::set<std::string> none;
+  Legalizer(graph, none, true).run();
 }
 
 }  // namespace quench::paddle::write

@@ -6,25 +6,21 @@
 
 #include "formats/foreign.h"
 #include "formats/paddle/rows.h"
+#include "formats/paddle/write/pir_original.h"
 
 namespace quench::paddle::write {
 namespace {
 
 bool is_variable(const std::string& text) { return text.starts_with(':'); }
 
-/// Blocks inside are not written.
-bool has_block(const OpDesc& op) {
-  return std::ranges::any_of(op.attrs(), [](const OpDesc::Attr& attr) {
-    return attr.type() == BLOCK || attr.type() == BLOCKS;
-  });
-}
-
 }  // namespace
 
-Originals::Originals(const Model& model, ProgramDesc program)
-    : graph_(model.graph), uses_(model.graph), program_(std::move(program)) {
+Originals::Originals(const Model& model, ProgramDesc program, Inner inner)
+    : graph_(model.graph), inner_(inner), uses_(model.graph), program_(std::move(program)) {
   origins_.resize(graph_.nodes.size());
-  if (program_.blocks_size() > 0) find_groups();
+  if (program_.blocks_size() == 0) return;
+  if (inner == Inner::Blocks) find_constants();
+  find_groups();
 }
 
 ProgramDesc original_program(const Model& model) {
@@ -54,7 +50,8 @@ void Originals::find_groups() {
     group.nodes.push_back(static_cast<NodeId>(i));
   }
   for (const auto& [op, group] : groups) {
-    if (has_block(program_.blocks(0).ops(op)) || !whole(group)) continue;
+    if (!whole(group)) continue;
+    call_outputs(group);
     last_[group.nodes.back()] = group;
     inside_.insert(group.nodes.begin(), group.nodes.end());
   }
@@ -70,7 +67,18 @@ bool Originals::whole(const Group& group) const {
       return false;
     }
   }
-  return together(group) && alone(group) && covers(group);
+  if (!together(group) || !alone(group) || !has_form(group)) return false;
+  return has_block(program_.blocks(0).ops(group.op)) ? keeps_names(group) : covers(group);
+}
+
+/// Regions are no blocks: what a program has of those is written anew.
+bool Originals::has_form(const Group& group) const {
+  const OpDesc& op = program_.blocks(0).ops(group.op);
+  const auto from_pir = [](const OpDesc::Attr& attr) { return attr.name() == kPirPlace; };
+  return inner_ == Inner::Blocks || std::ranges::any_of(op.attrs(), from_pir) ||
+         std::ranges::none_of(group.nodes, [&](NodeId id) {
+           return !subgraphs(graph_.nodes[static_cast<std::size_t>(id)]).empty();
+         });
 }
 
 bool Originals::same(const Group& group, const Node& node, const Origin& origin) const {
@@ -150,9 +158,11 @@ bool Originals::alone(const Group& group) const {
 bool Originals::covers(const Group& group) const {
   std::set<std::string> known;
   for (const NodeId id : group.nodes) {
-    for (const std::string& input : origins_[static_cast<std::size_t>(id)]->inputs) {
+    const Origin& origin = *origins_[static_cast<std::size_t>(id)];
+    for (const std::string& input : origin.inputs) {
       if (is_variable(input)) known.insert(input.substr(1));
     }
+    known.insert(origin.captured.begin(), origin.captured.end());
   }
   for (const auto& [name, tensor] : restored(group)) known.insert(name);
   for (const OpDesc::Var& var : program_.blocks(0).ops(group.op).inputs()) {
@@ -193,6 +203,11 @@ bool Originals::write(NodeId id, Writer& writer) const {
   if (!inside_.contains(id)) return false;
   const auto found = last_.find(id);
   if (found == last_.end()) return true;
+  const OpDesc& op = program_.blocks(0).ops(found->second.op);
+  if (has_block(op)) {
+    write_blocks(found->second, writer);
+    return true;
+  }
   std::map<std::string, std::string> inputs;
   std::map<std::string, std::string> outputs;
   for (const auto& [name, tensor] : restored(found->second)) {
@@ -207,13 +222,17 @@ bool Originals::write(NodeId id, Writer& writer) const {
         inputs[name] = input(name, node.inputs[i], writer);
       }
     }
+    const std::vector<ValueId> captured = captured_values(graph_, node);
+    for (std::size_t i = 0; i < std::min(captured.size(), origin.captured.size()); ++i) {
+      inputs[origin.captured[i]] = writer.variable(captured[i]);
+    }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (is_variable(origin.outputs[i])) {
         outputs[origin.outputs[i].substr(1)] = writer.variable(node.outputs[i]);
       }
     }
   }
-  writer.copy(program_.blocks(0), program_.blocks(0).ops(found->second.op), inputs, outputs);
+  writer.copy(program_.blocks(0), op, inputs, outputs);
   return true;
 }
 

@@ -96,6 +96,10 @@ Json pir_attribute(std::string_view name, std::string_view kind, const Attr::Dat
   return {{"N", std::string(name)}, {"AT", value(kind, data)}};
 }
 
+Json pir_flags(const char* name, std::size_t count) {
+  return {{"N", name}, {"AT", coded("0.a_array", Json(count, coded("0.a_bool", true)))}};
+}
+
 Json pir_type(DType dtype, const Shape& shape) {
   const TypeRow* row = type_row(dtype);
   const std::string_view name = (row == nullptr ? type_row(DType::Float32) : row)->pir_type;

@@ -13,6 +13,8 @@ namespace quench::paddle::write {
 Json pir_type(DType dtype, const Shape& shape);
 /// An attribute of a kind: b, i32, i64, f32, f64, s, lists of these (i32s), type, shape, place.
 Json pir_attribute(std::string_view name, std::string_view kind, const Attr::Data& data);
+/// The attribute that says yes of each of some results.
+Json pir_flags(const char* name, std::size_t count);
 /// What a text stands for where an attribute of a kind is wanted.
 Attr::Data pir_value(std::string_view kind, std::string_view text);
 /// The numbers of an attribute, one or several.

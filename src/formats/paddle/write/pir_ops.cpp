@@ -71,12 +71,6 @@ Json list_type(const Json& types) { return {{"#", "0.t_vec"}, {"D", types}}; }
 
 bool is_list(const Json& type) { return type.is_object() && type.value("#", "") == "0.t_vec"; }
 
-Json flags(const char* name, std::size_t count) {
-  const Json yes = {{"#", "0.a_bool"}, {"D", true}};
-  const Json all = {{"#", "0.a_array"}, {"D", Json(count, yes)}};
-  return {{"N", name}, {"AT", all}};
-}
-
 }  // namespace
 
 PirOps::PirOps(const std::map<std::string, Tensor>& parameters, bool trainable)
@@ -139,7 +133,7 @@ std::int64_t PirOps::add(std::string_view name, const std::vector<std::int64_t>&
   op["I"] = op["O"] = Json::array();
   for (const std::int64_t id : operands) op["I"].push_back({{"%", id}});
   for (const Json& type : types) op["O"].push_back({{"TT", type}});
-  if (trainable_) op["OA"] = Json::array({flags("stop_gradient", types.size())});
+  if (trainable_) op["OA"] = Json::array({pir_flags("stop_gradient", types.size())});
   return add(std::move(op), made);
 }
 
@@ -213,7 +207,7 @@ void PirOps::write_port(const OpItem& op) {
   if (!feeds) {
     attributes.push_back(pir_attribute("col", "i32", op.find("col")->data));
     add("1.fetch", {number(name)}, std::move(attributes), Json::array({type}), {});
-    if (trainable_) ops_.back()["OA"].push_back(flags("persistable", 1));
+    if (trainable_) ops_.back()["OA"].push_back(pir_flags("persistable", 1));
     return;
   }
   const VarItem& var = vars_.at(name);

@@ -28,7 +28,29 @@ class PirOps {
   /// variables. Gives the number of the first result.
   std::int64_t add(Json op, const std::vector<std::vector<std::string>>& made);
   std::int64_t number(const std::string& variable) const;
+  bool has(const std::string& variable) const { return numbers_.contains(variable); }
+  /// A number for a value inside an operator, and for one that a region takes.
+  std::int64_t fresh() { return next_++; }
+  std::int64_t fresh_argument() { return argument_--; }
   Json take() { return std::move(ops_); }
+
+  /// What is known of a block, beside the operators that it has so far.
+  struct Scope {
+    Json ops = Json::array();
+    std::map<std::string, VarItem> vars;
+    std::map<std::string, std::int64_t> numbers;
+  };
+  /// Begins a block inside; gives what `leave` wants.
+  Scope enter();
+  /// Ends it; gives its operators.
+  Json leave(Scope outer);
+  /// A variable that a region takes, as the region's list has it.
+  Json argument(const std::string& variable);
+  /// What a region gives.
+  void yield(const std::vector<std::string>& variables);
+  /// An operator with regions.
+  void write_regions(std::string_view name, const std::vector<std::string>& operands,
+                     const std::vector<std::string>& made, Json regions);
 
  private:
   void write_parameter(const std::string& name, const Tensor& tensor);
@@ -48,6 +70,7 @@ class PirOps {
   std::map<std::string, VarItem> vars_;
   std::map<std::string, std::int64_t> numbers_;
   std::int64_t next_ = 1;
+  std::int64_t argument_ = -1;
 };
 
 }  // namespace quench::paddle::write

@@ -16,16 +16,8 @@ class PirWriter {
       : original_(original), ops_(written.parameters, trainable(original)) {}
 
   Json run(const Program& program) {
-    const Block& block = program.blocks.front();
-    for (const VarItem& var : block.vars) ops_.declare(var);
-    check(block);
-    for (const OpItem& op : block.ops) {
-      if (const Attr* place = op.find(kPirPlace)) {
-        copy(op, static_cast<std::size_t>(std::get<std::int64_t>(place->data)));
-      } else {
-        ops_.write(op);
-      }
-    }
+    check(program);
+    write(program, program.blocks.front());
     return whole();
   }
 
@@ -34,14 +26,66 @@ class PirWriter {
     return !original || original->root["base_code"].value("trainable", false);
   }
 
-  void check(const Block& block) const {
+  static bool has_regions(const OpItem& op) { return op.find("block_0") != nullptr; }
+
+  void check(const Program& program) const {
     std::set<std::string> unknown;
-    for (const OpItem& op : block.ops) {
-      if (op.find(kPirPlace) == nullptr && !ops_.knows(op)) unknown.insert(op.type);
+    for (const Block& block : program.blocks) {
+      for (const OpItem& op : block.ops) {
+        const bool known = op.find(kPirPlace) != nullptr || has_regions(op) ||
+                           op.type == kArguments || op.type == kYield || ops_.knows(op);
+        if (!known) unknown.insert(op.type);
+      }
     }
     if (unknown.empty()) return;
     fail(ErrorKind::Unsupported, "the form that {} has in PIR is not known; write a .pdmodel",
          fmt::join(unknown, ", "));
+  }
+
+  void write(const Program& program, const Block& block) {
+    for (const VarItem& var : block.vars) ops_.declare(var);
+    for (const OpItem& op : block.ops) {
+      if (const Attr* place = op.find(kPirPlace)) {
+        copy(op, static_cast<std::size_t>(std::get<std::int64_t>(place->data)));
+      } else if (has_regions(op)) {
+        write_regions(program, op);
+      } else if (op.type == kYield) {
+        ops_.yield(op.inputs.at(0).variables);
+      } else if (op.type != kArguments) {
+        ops_.write(op);
+      }
+    }
+  }
+
+  void write_regions(const Program& program, const OpItem& op) {
+    Json regions = Json::array();
+    for (const char* name : {"block_0", "block_1"}) {
+      const Attr* inside = op.find(name);
+      if (inside == nullptr) continue;
+      const auto index = static_cast<std::size_t>(std::get<BlockIndex>(inside->data).index);
+      regions.push_back(region(program, program.blocks.at(index)));
+    }
+    std::vector<std::string> operands;
+    for (const Argument& each : op.inputs) {
+      operands.insert(operands.end(), each.variables.begin(), each.variables.end());
+    }
+    ops_.write_regions(op.type, operands, op.outputs.at(0).variables, std::move(regions));
+  }
+
+  Json region(const Program& program, const Block& block) {
+    PirOps::Scope outer = ops_.enter();
+    for (const VarItem& var : block.vars) ops_.declare(var);
+    Json arguments = Json::array();
+    for (const OpItem& op : block.ops) {
+      if (op.type != kArguments) continue;
+      for (const std::string& name : op.outputs.at(0).variables) {
+        arguments.push_back(ops_.argument(name));
+      }
+    }
+    write(program, block);
+    Json inside = {{"#", format("block_{}", block.index)}, {"args", std::move(arguments)}};
+    inside["ops"] = ops_.leave(std::move(outer));
+    return {{"#", format("region_{}", block.index)}, {"blocks", Json::array({inside})}};
   }
 
   using Renames = std::map<std::string, std::string>;
@@ -67,6 +111,7 @@ class PirWriter {
     for (Json& operand : json["I"]) {
       operand["%"] = operand_of(pir::integer(operand, "%"), inputs);
     }
+    if (json.contains("regions")) copy_regions(json, inputs);
     std::vector<std::vector<std::string>> made;
     for (const Json& result : json["O"]) {
       const auto names = original_->names.find(pir::integer(result, "%"));
@@ -78,6 +123,67 @@ class PirWriter {
       }
     }
     ops_.add(std::move(json), made);
+  }
+
+  /// What regions take and make gets new numbers; what they read of the values around them has
+  /// those of now.
+  void copy_regions(Json& json, const Renames& inputs) {
+    std::map<std::int64_t, std::int64_t> numbers;
+    number_results(json, numbers);
+    renumber(json, numbers, inputs);
+  }
+
+  template <typename Visit>
+  static void for_each_block(Json& json, const Visit& visit) {
+    for (Json& region : json["regions"]) {
+      for (Json& block : region["blocks"]) visit(block);
+    }
+  }
+
+  void number_results(Json& json, std::map<std::int64_t, std::int64_t>& numbers) {
+    for_each_block(json, [&](Json& block) {
+      for (Json& argument : block["args"]) {
+        const std::int64_t then = pir::integer(argument, "#");
+        argument["#"] = numbers[then] = ops_.fresh_argument();
+      }
+      for (Json& op : block["ops"]) {
+        for (Json& result : op["O"]) {
+          const std::int64_t then = pir::integer(result, "%");
+          if (then != 0) result["%"] = numbers[then] = ops_.fresh();
+        }
+        if (op.contains("regions")) number_results(op, numbers);
+      }
+    });
+  }
+
+  void renumber(Json& json, const std::map<std::int64_t, std::int64_t>& numbers,
+                const Renames& inputs) {
+    for_each_block(json, [&](Json& block) {
+      for (Json& op : block["ops"]) {
+        for (Json& operand : op["I"]) {
+          const std::int64_t then = pir::integer(operand, "%");
+          const auto inner = numbers.find(then);
+          if (then != 0) {
+            operand["%"] = inner == numbers.end() ? outer_of(then, inputs) : inner->second;
+          }
+        }
+        if (op.contains("regions")) renumber(op, numbers, inputs);
+      }
+    });
+  }
+
+  /// A value around a region: under its name, or copied with what made it.
+  std::int64_t outer_of(std::int64_t then, const Renames& inputs) {
+    const auto names = original_->names.find(then);
+    if (names != original_->names.end() && names->second.size() == 1 &&
+        ops_.has(names->second[0])) {
+      return ops_.number(names->second[0]);
+    }
+    if (!original_->makers.contains(then)) {
+      fail(ErrorKind::Unsupported,
+           "a block of the program reads a value that is no longer there; write a .pdmodel");
+    }
+    return operand_of(then, inputs);
   }
 
   /// The number that an operand has now. What is no variable of ours is copied with what made it:
@@ -127,7 +233,7 @@ std::string to_pir(Written& written, const std::optional<PirOriginal>& original)
     fail(ErrorKind::Unsupported, "the program has more than 2 GB");
   }
   Program program = read_desc(std::as_bytes(std::span(bytes)));
-  align_operands(program.blocks.front(), written.parameters);
+  for (Block& block : program.blocks) align_operands(block, written.parameters);
   return PirWriter(written, original).run(program).dump();
 }
 

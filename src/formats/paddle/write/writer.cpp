@@ -96,12 +96,24 @@ Op& Op::set(const char* name, const AttrValue& value) {
   return *this;
 }
 
-Writer::Writer(const Graph& graph) : graph_(graph) {
+Op& Op::set_block(const char* name, std::int32_t index) {
+  OpDesc::Attr& attr = *desc_.add_attrs();
+  attr.set_name(name);
+  attr.set_type(BLOCK);
+  attr.set_block_idx(index);
+  return *this;
+}
+
+Writer::Writer(const Graph& graph, Inner inner) : graph_(graph), inner_(inner) {
   BlockDesc& block = *program_.add_blocks();
   block.set_idx(0);
   block.set_parent_idx(-1);
-  for (const Value& value : graph.values()) {
-    if (!value.constant) types_.emplace(value.name, value.type);
+  name_values();
+}
+
+void Writer::name_values() {
+  for (const Value& value : graph_.values()) {
+    if (!value.constant && !value.captured) types_.emplace(value.name, value.type);
   }
 }
 
@@ -109,18 +121,30 @@ std::string Writer::variable(ValueId value) {
   const auto known = names_.find(value);
   if (known != names_.end()) return known->second;
   const Value& what = graph_[value];
+  if (what.captured) return outer_->outer_variable(what.name);
   std::string name = what.constant ? parameter(what.name, *what.constant) : what.name;
   return names_[value] = std::move(name);
 }
 
+std::string Writer::outer_variable(const std::string& name) {
+  const ValueId here = graph_.find(name);
+  return here == kNoValue ? outer_->outer_variable(name) : variable(here);
+}
+
 void Writer::call(ValueId value, const std::string& name) {
   if (const Tensor* tensor = graph_.constant(value)) {
-    parameters_.emplace(name, *tensor);
+    root().parameters_.emplace(name, *tensor);
   } else {
     types_.erase(graph_[value].name);
     types_.emplace(name, graph_[value].type);
   }
   names_[value] = name;
+}
+
+void Writer::make(ValueId constant) {
+  const Value& value = graph_[constant];
+  types_.emplace(value.name, ValueType::of(*value.constant));
+  names_[constant] = value.name;
 }
 
 std::string Writer::derived(ValueId constant, std::string_view stem, Tensor tensor) {
@@ -130,8 +154,8 @@ std::string Writer::derived(ValueId constant, std::string_view stem, Tensor tens
 }
 
 std::string Writer::restored(const std::string& name, const Tensor& tensor) {
-  const auto known = parameters_.find(name);
-  const bool same = known != parameters_.end() && known->second.shape() == tensor.shape() &&
+  const auto known = parameters().find(name);
+  const bool same = known != parameters().end() && known->second.shape() == tensor.shape() &&
                     std::ranges::equal(known->second.bytes(), tensor.bytes());
   return same ? name : parameter(name, tensor);
 }
@@ -146,7 +170,7 @@ std::string Writer::free_name(std::string_view stem) const {
 
 std::string Writer::parameter(std::string_view stem, Tensor tensor) {
   const std::string name = free_name(stem);
-  parameters_.emplace(name, std::move(tensor));
+  root().parameters_.emplace(name, std::move(tensor));
   return name;
 }
 
@@ -157,7 +181,7 @@ std::string Writer::temporary(std::string_view stem, const ValueType& like) {
 }
 
 Op Writer::op(const char* type) {
-  OpDesc& desc = *program_.mutable_blocks(0)->add_ops();
+  OpDesc& desc = *this->desc().add_ops();
   desc.set_type(type);
   // Paddle's own tools ask every operator whether it is of the forward pass.
   return Op(desc).set("op_role", 0);
@@ -166,7 +190,7 @@ Op Writer::op(const char* type) {
 void Writer::copy(const BlockDesc& block, const OpDesc& op,
                   const std::map<std::string, std::string>& inputs,
                   const std::map<std::string, std::string>& outputs) {
-  OpDesc& desc = *program_.mutable_blocks(0)->add_ops();
+  OpDesc& desc = *this->desc().add_ops();
   desc = op;
   const auto rename = [&](const auto& names, std::string& name) {
     const auto found = names.find(name);
@@ -217,6 +241,26 @@ void Writer::fetch(const Originals& originals) {
   }
 }
 
+void Writer::declare(BlockDesc& block, const std::string& name,
+                     const std::map<std::string, VarDesc>& known) const {
+  VarDesc& var = *block.add_vars();
+  const auto original = known.find(name);
+  const auto parameter = parameters().find(name);
+  if (original != known.end()) {
+    var = original->second;
+  } else {
+    var.set_name(name);
+  }
+  if (parameter != parameters().end()) {
+    declare_parameter(var, parameter->second);
+  } else if (original == known.end()) {
+    const auto type = types_.find(name);
+    set_type(var, type == types_.end() ? DType::Float32 : type->second.dtype,
+             type == types_.end() ? std::nullopt : type->second.shape);
+    var.set_persistable(false);
+  }
+}
+
 ProgramDesc Writer::take(const Originals& originals) {
   BlockDesc& block = *program_.mutable_blocks(0);
   std::map<std::string, VarDesc> known = copied_;
@@ -227,24 +271,11 @@ ProgramDesc Writer::take(const Originals& originals) {
   } else {
     program_.mutable_version()->set_version(0);
   }
-  for (const std::string& name : variables_of(block)) {
-    if (name == "feed" || name == "fetch") continue;
-    VarDesc& var = *block.add_vars();
-    const auto original = known.find(name);
-    const auto parameter = parameters_.find(name);
-    if (original != known.end()) {
-      var = original->second;
-    } else {
-      var.set_name(name);
-    }
-    if (parameter != parameters_.end()) {
-      declare_parameter(var, parameter->second);
-    } else if (original == known.end()) {
-      const auto type = types_.find(name);
-      set_type(var, type == types_.end() ? DType::Float32 : type->second.dtype,
-               type == types_.end() ? std::nullopt : type->second.shape);
-      var.set_persistable(false);
-    }
+  std::set<std::string> used = variables_of(block);
+  // What only inner blocks have of parameters is declared here, too.
+  for (const auto& [name, tensor] : parameters_) used.insert(name);
+  for (const std::string& name : used) {
+    if (name != "feed" && name != "fetch") declare(block, name, known);
   }
   return std::move(program_);
 }
