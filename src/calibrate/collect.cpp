@@ -29,6 +29,12 @@ std::int64_t samples_of(const SampleSource& source, const CollectOptions& option
   return options.count < 0 ? rest : std::min(options.count, rest);
 }
 
+/// Whether a run failed for the ceiling that the caller has set.
+bool wants_less(const Error& error, const Context& context) {
+  return context.max_memory_mb > 0 && error.kind() == ErrorKind::Unsupported &&
+         std::string_view(error.what()).find("the ceiling of") != std::string_view::npos;
+}
+
 /// The pass of this process, over all that the options name.
 StatisticMap collect_here(const Model& model, const std::vector<std::string>& values,
                           SampleSource& source, const CollectOptions& options,
@@ -50,20 +56,43 @@ StatisticMap collect_here(const Model& model, const std::vector<std::string>& va
   session_options.on_summary = [&](const TapSummary& summary) { tally.add(summary); };
   session_options.summarized = values.size();
   Session session(model, session_options, context);
-  data::Slice slice(source, options.first, count);
   const std::int64_t fixed = fixed_batch(model);
-  const std::int64_t batch_size = fixed > 0 ? fixed : options.batch;
-  BatchReader reader(slice, source.batchable() ? batch_size : 1, context,
-                     fixed > 0 ? UnlikeSamples::Refuse : UnlikeSamples::EndBatch);
+  const auto unlike = fixed > 0 ? UnlikeSamples::Refuse : UnlikeSamples::EndBatch;
+  std::int64_t size = fixed > 0 ? fixed : source.batchable() ? options.batch : 1;
+  // Who looks at values himself cannot take back what he saw of a batch that did not fit.
+  if (context.max_memory_mb > 0 && options.on_other && fixed == 0) size = 1;
+  const std::int64_t end = options.first + count;
   std::int64_t done = options.first;
-  while (const auto batch = reader.next()) {
-    context.check_cancelled();
-    const TensorMap outputs = session.run(batch->inputs);
-    tally.keep();
-    if (options.on_outputs) options.on_outputs(outputs, batch->size());
-    done += batch->size();
-    context.report("calibrating", done, options.first + count);
-    if (options.after_batch) options.after_batch(done, [&] { return tally.statistics(); });
+  for (bool all = false; !all;) {
+    data::Slice slice(source, done, end - done);
+    BatchReader reader(slice, size, context, unlike);
+    std::int64_t running = 0;
+    try {
+      while (const auto batch = reader.next()) {
+        context.check_cancelled();
+        running = batch->size();
+        const TensorMap outputs = session.run(batch->inputs);
+        tally.keep();
+        if (options.on_outputs) options.on_outputs(outputs, batch->size());
+        done += batch->size();
+        context.report("calibrating", done, end);
+        if (options.after_batch) options.after_batch(done, [&] { return tally.statistics(); });
+      }
+      all = true;
+    } catch (const Error& error) {
+      if (!wants_less(error, context)) throw;
+      tally.discard();
+      if (running < 2) {
+        fail(ErrorKind::Unsupported,
+             "one sample does not fit under the ceiling of {} MB of memory; take a higher "
+             "--max-memory",
+             context.max_memory_mb);
+      }
+      if (fixed > 0) throw;
+      size = (running + 1) / 2;
+      context.warn(format("--max-memory is too small for {} samples at a time: {} are taken",
+                          running, size));
+    }
   }
   return tally.statistics();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of the steps.
 #include <chrono>
+#include <filesystem>
 #include <limits>
 
 #include "base/made_folder.h"
@@ -21,6 +22,8 @@ namespace quench {
 namespace job {
 namespace {
 
+/// The part of memory that weights which were made may take before they wait on disk.
+constexpr std::uint64_t kShareOfResults = 16;
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
 /// What can be said of the data and the model before anything is chosen.
@@ -91,6 +94,9 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
                              given.notes_unless_packed.end());
   }
   job.out_path = out_path;
+  const auto folder = std::filesystem::path(written_model(out_path).files.model).parent_path();
+  job.overflow = std::make_shared<Overflow>(folder.empty() ? "." : folder.string(),
+                                            memory_limit(context) / job::kShareOfResults);
   job::run(job);
   if (context.ranks) context.ranks->agree("the quantised model", fingerprint(job.written));
   if (context.writes()) job::write(job, out_path, outputs);
