@@ -67,7 +67,7 @@ def write_samples(folder):
 
 def cases(model, out, data, max_memory):
     ceiling = ["--max-memory", max_memory]
-    feed = ["--data", *[f"{name}={data / name}.npy" for name in ("input_ids", "attention_mask")]]
+    feed = ["--data", ",".join(f"{name}:{data / name}.npy" for name in ("input_ids", "attention_mask"))]
     stats = data / "memory.stats"
     return [
         ("weight", "inspect", ["inspect", model], True),

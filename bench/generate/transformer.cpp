@@ -73,7 +73,8 @@ class Bert {
   /// A projection, cut into heads.
   ValueId heads(ValueId value, const Ints& order) {
     const ValueId cut = build_.apply(
-        "Reshape", {dense(value, hidden_, hidden_), build_.ints({0, 0, hidden_ / kHeadSize, kHeadSize})});
+        "Reshape",
+        {dense(value, hidden_, hidden_), build_.ints({0, 0, hidden_ / kHeadSize, kHeadSize})});
     return transpose(cut, order);
   }
 

@@ -84,6 +84,14 @@ std::uint64_t constant_bytes(const Graph& graph) {
   return bytes;
 }
 
+/// Whether constants are too many to be packed all at once. Under a ceiling several sessions may be
+/// open at a time, and what there is besides counts too.
+bool has_to_stream(std::uint64_t constants, const Context& context) {
+  const std::uint64_t limit = memory_limit(context);
+  if (context.max_memory_mb == 0) return constants > limit / 2;
+  return constants > limit / 4 || resident_bytes() + 2 * constants > limit;
+}
+
 EngineValue inside(at::Tensor tensor) {
   return EngineValue(std::make_shared<const at::Tensor>(std::move(tensor)));
 }
@@ -135,9 +143,7 @@ class EngineSession final : public Session::Impl {
     compile.taps = options.tap_all ? made_values(model.graph) : options.taps;
     Graph graph = prepare(std::move(model), options, compile);
     for (const std::string& note : compile.notes) context.warn(note);
-    // Several sessions may be open at a time, which a ceiling is for together.
-    const std::uint64_t share = context.max_memory_mb > 0 ? 4 : 2;
-    compile.streams = !place_.away() && constant_bytes(graph) > memory_limit(context) / share;
+    compile.streams = !place_.away() && has_to_stream(constant_bytes(graph), context);
     if (!options.on_sample) sample_bytes_ = compile.sample_bytes;
     // What taps have seen of a run that did not fit cannot be taken back here.
     samplewise_ = compile.samplewise && (place_.away() || !options.on_sample);
