@@ -12,6 +12,7 @@
 
 #include "cli/distributed.h"
 #include "quench/cpu.h"
+#include "quench/error.h"
 #include "quench/formats.h"
 
 namespace quench::cli {
@@ -68,6 +69,21 @@ void take_place(const CommonFlags& flags, Context& context) {
   context.ranks = join_process(launched.ranks, context);
 }
 
+void set_ceiling(const CommonFlags& flags, Context& context) {
+  constexpr std::uint64_t kMB = 1'000'000;
+  constexpr std::uint64_t kLeast = 50;  // below that the program itself does not fit
+  constexpr std::uint64_t kMost = 1'000'000'000;
+  if (flags.device != "cpu") {
+    throw Error(ErrorKind::Usage, "--max-memory is about the CPU's memory; leave out --device");
+  }
+  if (flags.max_memory / kMB < kLeast || flags.max_memory / kMB > kMost) {
+    throw Error(
+        ErrorKind::Usage,
+        fmt::format("--max-memory takes 50MB and more, as in 8GB; got {} bytes", flags.max_memory));
+  }
+  context.max_memory_mb = static_cast<int>(flags.max_memory / kMB);
+}
+
 /// Set once, before anything runs.
 std::string& typed() {
   static std::string text;
@@ -106,7 +122,14 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
       ->check(CLI::IsMember(isa_names()))
       ->type_name("NAME");
   for_experts(app.add_option("--seed", flags.seed, "Seed of everything random"))->type_name("N");
-  if (work != Work::Converts) add_device_flags(app, flags);
+  if (work != Work::Converts) {
+    add_device_flags(app, flags);
+    for_experts(app.add_option("--max-memory", flags.max_memory,
+                               "Memory to stay under, as 900MB or 8GB: weights stream from their "
+                               "file, batches shrink"))
+        ->transform(CLI::AsSizeValue(true))
+        ->type_name("SIZE");
+  }
   if (work == Work::Shares) add_rank_flags(app, flags);
 }
 
@@ -167,6 +190,7 @@ Context make_context(const CommonFlags& flags, ProgressBar& bar) {
   context.threads = flags.threads;
   context.seed = flags.seed;
   context.device = flags.device;
+  if (flags.max_memory > 0) set_ceiling(flags, context);
   context.precision = flags.precision;
   context.cancel = watch_interrupts();
   if (flags.distributed) take_place(flags, context);

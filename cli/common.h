@@ -22,6 +22,7 @@ struct CommonFlags {
   int threads = 0;
   std::string max_isa;  ///< empty: what the machine has
   std::uint64_t seed = 0;
+  std::uint64_t max_memory = 0;  ///< bytes; 0: no ceiling
   std::string device = "cpu";
   std::string precision = "float";
   bool distributed = false;

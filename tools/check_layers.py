@@ -14,7 +14,7 @@ ROOMS = [
 ]
 # The room that each public header belongs to.
 PUBLIC_HEADERS = {
-    "error": "base", "cpu": "base", "context": "base", "nearest": "base", "files": "base", "ranks": "base",
+    "error": "base", "byte_source": "base", "cpu": "base", "context": "base", "nearest": "base", "files": "base", "ranks": "base",
     "jobs": "job", "dtype": "tensor", "tensor": "tensor", "node": "ir",
     "graph": "ir", "model": "ir", "data": "data", "given_samples": "data", "truth": "data", "presets": "data", "doctor": "evaluate", "session": "exec", "metrics": "metrics",
     "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "observers": "compat", "statistics": "observe", "summary": "quant", "lower": "lower", "retarget": "retarget",

@@ -15,6 +15,17 @@ std::vector<Dim> dims(const Ints& shape, const std::vector<std::string>& symbols
   return result;
 }
 
+constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15U;
+
+// splitmix64: a weight costs a nanosecond, and the files are the same on every machine.
+float uniform(std::uint64_t state) {
+  std::uint64_t mixed = state;
+  mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
+  mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
+  mixed ^= mixed >> 31U;
+  return static_cast<float>(mixed >> 40U) * 0x1p-24F;
+}
+
 }  // namespace
 
 Builder::Builder(const Options& options, const std::string& name) : state_(options.seed) {
@@ -37,22 +48,20 @@ void Builder::output(ValueId value, const std::string& name, const Ints& shape,
   model_.graph.outputs.push_back(value);
 }
 
-// splitmix64: a weight costs a nanosecond, and the files are the same on every machine.
-float Builder::uniform() {
-  state_ += 0x9e3779b97f4a7c15U;
-  std::uint64_t mixed = state_;
-  mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
-  mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
-  mixed ^= mixed >> 31U;
-  return static_cast<float>(mixed >> 40U) * 0x1p-24F;
-}
-
+// Drawn when they are wanted, so that a model may be larger than memory.
 ValueId Builder::spread(const Shape& shape, double low, double high) {
-  Tensor tensor = Tensor::zeros(DType::Float32, shape);
   const auto base = static_cast<float>(low);
   const auto width = static_cast<float>(high - low);
-  for (float& element : tensor.mutable_data<float>()) element = base + width * uniform();
-  return model_.graph.add_constant("weight", std::move(tensor));
+  const auto draw = [=, state = state_]() {
+    Tensor tensor = Tensor::zeros(DType::Float32, shape);
+    std::uint64_t at = state;
+    for (float& element : tensor.mutable_data<float>()) {
+      element = base + width * uniform(at += kStep);
+    }
+    return tensor;
+  };
+  state_ += kStep * static_cast<std::uint64_t>(*num_elements(shape));
+  return model_.graph.add_constant("weight", Tensor::made(DType::Float32, shape, draw));
 }
 
 ValueId Builder::weight(const Shape& shape, double limit) { return spread(shape, -limit, limit); }

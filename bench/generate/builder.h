@@ -18,11 +18,13 @@ struct Options {
   std::int64_t opset = 17;
   bool keep_norm = false;      ///< resnet50: batch normalisation as nodes of its own
   std::int64_t layers = 12;    ///< bert-base
-  std::int64_t size_mb = 500;  ///< big
+  std::int64_t size_mb = 500;  ///< big, transformer
+  std::int64_t hidden = 1024;  ///< transformer: its width, a multiple of 64
 };
 
 Model resnet50(const Options& options);
 Model bert_base(const Options& options);
+Model transformer(const Options& options);
 Model big(const Options& options);
 
 /// Adds nodes with one output each, and weights drawn from one sequence of random numbers.
@@ -50,8 +52,6 @@ class Builder {
   ValueId apply(const std::string& op_type, std::vector<ValueId> inputs);
 
  private:
-  float uniform();
-
   Model model_;
   std::uint64_t state_;
 };

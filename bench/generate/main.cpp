@@ -17,6 +17,7 @@ const std::map<std::string, quench::Model (*)(const Options&)>& kinds() {
   static const std::map<std::string, quench::Model (*)(const Options&)> table = {
       {"resnet50", quench::generate::resnet50},
       {"bert-base", quench::generate::bert_base},
+      {"transformer", quench::generate::transformer},
       {"big", quench::generate::big}};
   return table;
 }
@@ -36,7 +37,7 @@ int main(int argc, char** argv) {
   std::string path;
   Options options;
   bool external = false;
-  app.add_option("kind", kind, "resnet50, bert-base or big")
+  app.add_option("kind", kind, "resnet50, bert-base, transformer or big")
       ->required()
       ->check(CLI::IsMember(kinds()));
   app.add_option("out", path, "The model file to write")->required();
@@ -46,8 +47,10 @@ int main(int argc, char** argv) {
   app.add_flag("--bn", options.keep_norm, "resnet50: keep batch normalisation as nodes");
   app.add_option("--layers", options.layers, "bert-base: number of layers")
       ->check(CLI::Range(1, 1000));
-  app.add_option("--size-mb", options.size_mb, "big: millions of bytes")
+  app.add_option("--size-mb", options.size_mb, "big, transformer: millions of bytes")
       ->check(CLI::Range(1, 100000));
+  app.add_option("--hidden", options.hidden, "transformer: width, a multiple of 64")
+      ->check(CLI::Range(64, 65536));
   app.add_flag("--external", external, "Weights in a file of their own");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -31,6 +31,9 @@ struct Context {
   const std::atomic<bool>* cancel = nullptr;
   /// Threads for the engine and the readers; 0 means one for each core.
   int threads = 0;
+  /// Millions of bytes of memory that the process is to stay under: weights stream from their file,
+  /// batches shrink, results wait on disk. 0: no ceiling.
+  int max_memory_mb = 0;
   std::uint64_t seed = 0;
   /// Folder of the loadable modules; empty means beside libquench.
   std::string module_dir;

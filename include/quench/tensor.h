@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "quench/byte_source.h"
 #include "quench/dtype.h"
 
 namespace quench {
@@ -26,6 +28,11 @@ class Tensor {
   /// A view of `bytes`, which `owner` keeps alive; the size must fit the shape.
   static Tensor view(DType dtype, Shape shape, std::span<const std::byte> bytes,
                      std::shared_ptr<const void> owner);
+  /// A tensor whose bytes `source` has. They are brought in when they are first asked for, and then
+  /// stay; `held` brings them in for a while.
+  static Tensor stored(DType dtype, Shape shape, std::shared_ptr<const ByteSource> source);
+  /// A stored tensor that `make` computes, with this type and shape, whenever it is brought in.
+  static Tensor made(DType dtype, Shape shape, std::function<Tensor()> make);
   static Tensor strings(Shape shape, std::vector<std::string> values);
   template <typename T>
   static Tensor of(Shape shape, std::span<const T> values) {
@@ -48,14 +55,16 @@ class Tensor {
   std::int64_t size() const noexcept { return count_; }
   bool defined() const noexcept { return dtype_ != DType::Undefined; }
 
-  std::span<const std::byte> bytes() const noexcept { return {data_, num_bytes_}; }
+  /// How many bytes there are; brings nothing in.
+  std::size_t num_bytes() const noexcept { return num_bytes_; }
+  std::span<const std::byte> bytes() const { return {begin(), num_bytes_}; }
   /// Writable bytes; copies first unless this tensor alone owns them.
   std::span<std::byte> mutable_bytes();
   /// The elements as `T`; throws Error(Internal) when `T` is not the element type.
   template <typename T>
   std::span<const T> data() const {
     expect(DTypeOf<T>::value);
-    return {reinterpret_cast<const T*>(data_), static_cast<std::size_t>(count_)};
+    return {reinterpret_cast<const T*>(begin()), static_cast<std::size_t>(count_)};
   }
   template <typename T>
   std::span<T> mutable_data() {
@@ -66,21 +75,34 @@ class Tensor {
   /// What keeps the bytes alive, for handing them on without a copy.
   const std::shared_ptr<const void>& owner() const noexcept { return owner_; }
 
+  /// Whether the bytes come from a ByteSource.
+  bool is_stored() const noexcept { return data_ == nullptr && num_bytes_ > 0; }
+  /// This tensor with its bytes in memory. Those of a stored one leave it with the last tensor that
+  /// `held` gave, or stay where somebody has asked the stored one itself for them.
+  Tensor held() const;
+  /// Lets go of bytes that need not stay in memory: those of a stored tensor, which nobody may be
+  /// reading, and pages of a mapped file.
+  void drop() const;
+  /// The same for tensors that share all their bytes, and for no others that live.
+  const void* identity() const noexcept;
+
   /// The same elements under another shape of equal size.
   Tensor reshaped(Shape shape) const;
   /// Same type, shape and bytes.
-  bool operator==(const Tensor& other) const noexcept;
+  bool operator==(const Tensor& other) const;
 
  private:
   void expect(DType dtype) const;
   void fill_from(std::span<const std::byte> bytes);
+  const std::byte* begin() const { return is_stored() ? fetched() : data_; }
+  const std::byte* fetched() const;
 
   DType dtype_ = DType::Undefined;
   bool writable_ = false;
   Shape shape_;
   std::int64_t count_ = 0;
   std::size_t num_bytes_ = 0;
-  const std::byte* data_ = nullptr;
+  const std::byte* data_ = nullptr;  ///< null where `owner_` knows where the bytes are
   std::shared_ptr<const void> owner_;
 };
 

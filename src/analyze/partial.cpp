@@ -84,7 +84,7 @@ PartialRunner::PartialRunner(Simulator& simulator, std::vector<std::string> outp
 void PartialRunner::open_workers() {
   std::int64_t bytes = 1;
   for (const Value& value : simulator_.model().graph.values()) {
-    if (value.constant) bytes += static_cast<std::int64_t>(value.constant->bytes().size());
+    if (value.constant) bytes += static_cast<std::int64_t>(value.constant->num_bytes());
   }
   const std::int64_t most = std::min<std::int64_t>(context_.num_threads(), kWorkerBytes / bytes);
   if (most < 2 || context_.device != "cpu") return;  // a GPU is one worker

@@ -99,6 +99,12 @@ ReadFile::ReadFile(std::string path) : path_(std::move(path)) {
   fail(ErrorKind::Io, "cannot read '{}': it is not a regular file", path_);
 }
 
+ReadFile::ReadFile(int descriptor, std::string path) noexcept
+    : path_(std::move(path)), descriptor_(descriptor) {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) == 0) size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
 ReadFile::~ReadFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
@@ -158,6 +164,23 @@ MappedFile::~MappedFile() {
   if (data_ == nullptr) return;
   forget_mapping(reinterpret_cast<std::uintptr_t>(data_));
   ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+std::shared_ptr<const std::byte> map_part(const ReadFile& file, std::uint64_t offset,
+                                          std::size_t size) {
+  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t begin = offset / page * page;
+  const auto skipped = static_cast<std::size_t>(offset - begin);
+  const std::size_t length = skipped + size;
+  void* mapped =
+      ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE, file.descriptor(), static_cast<off_t>(begin));
+  if (mapped == MAP_FAILED) fail_io("map", file.path());
+  note_mapping(reinterpret_cast<std::uintptr_t>(mapped), length, file.path());
+  const std::shared_ptr<void> owner(mapped, [length](void* at) {
+    forget_mapping(reinterpret_cast<std::uintptr_t>(at));
+    ::munmap(at, length);
+  });
+  return {owner, static_cast<const std::byte*>(mapped) + skipped};
 }
 
 void release_pages(std::span<const std::byte> bytes) noexcept {

@@ -19,6 +19,8 @@ class ReadFile {
  public:
   /// Throws Error(Io) that names the file and the reason.
   explicit ReadFile(std::string path);
+  /// Takes over a descriptor of a regular file; `path` is its name in messages.
+  ReadFile(int descriptor, std::string path) noexcept;
   ~ReadFile();
   ReadFile(ReadFile&& other) noexcept;
   ReadFile(const ReadFile&) = delete;
@@ -64,7 +66,12 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Tells the system that bytes of a MappedFile are not needed soon; they are read again if
+/// A part of a file, mapped read-only; `offset` need not be that of a page. What it returns unmaps
+/// it. Throws Error(Io).
+std::shared_ptr<const std::byte> map_part(const ReadFile& file, std::uint64_t offset,
+                                          std::size_t size);
+
+/// Tells the system that bytes of a mapped file are not needed soon; they are read again if
 /// touched. Does nothing for memory of any other kind.
 void release_pages(std::span<const std::byte> bytes) noexcept;
 

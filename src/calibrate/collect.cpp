@@ -45,6 +45,55 @@ std::optional<Entered> enter(const Session& session, BatchReader& reader) {
                  .memory = std::move(batch->inputs)};
 }
 
+/// Whether a run failed for the ceiling that the caller has set.
+bool wants_less(const Error& error, const Context& context) {
+  return context.max_memory_mb > 0 && error.kind() == ErrorKind::Unsupported &&
+         std::string_view(error.what()).find("the ceiling of") != std::string_view::npos;
+}
+
+/// A pass over samples: who runs it, and how far it has come.
+struct Pass {
+  const Session& session;
+  Tally& tally;
+  const CollectOptions& options;
+  const Context& context;
+  std::int64_t end = 0;
+  std::int64_t done = 0;
+  std::int64_t running = 0;  ///< samples of the batch that runs
+};
+
+void run_batches(Pass& pass, BatchReader& reader) {
+  // While a batch runs the next one is put together and brought to where it will run.
+  Ahead<Entered> ahead([&] { return enter(pass.session, reader); });
+  while (const auto batch = ahead.next()) {
+    pass.context.check_cancelled();
+    pass.running = batch->size;
+    const EngineValues outputs = pass.session.compute(batch->inputs);
+    pass.tally.keep();
+    const CollectOptions& options = pass.options;
+    if (options.on_outputs) options.on_outputs(pass.session.leave(outputs), batch->size);
+    pass.done += batch->size;
+    pass.context.report("calibrating", pass.done, pass.end);
+    if (options.after_batch) {
+      options.after_batch(pass.done, [&] { return pass.tally.statistics(); });
+    }
+  }
+}
+
+/// Fewer samples at a time than those of a batch that did not fit under the ceiling.
+std::int64_t smaller_batch(const Pass& pass) {
+  if (pass.running < 2) {
+    fail(ErrorKind::Unsupported,
+         "one sample does not fit under the ceiling of {} MB of memory; take a higher "
+         "--max-memory",
+         pass.context.max_memory_mb);
+  }
+  const std::int64_t size = (pass.running + 1) / 2;
+  pass.context.warn(format("--max-memory is too small for {} samples at a time: {} are taken",
+                           pass.running, size));
+  return size;
+}
+
 /// The pass of this process, over all that the options name.
 StatisticMap collect_here(const Model& model, const std::vector<std::string>& values,
                           SampleSource& source, const CollectOptions& options,
@@ -66,22 +115,28 @@ StatisticMap collect_here(const Model& model, const std::vector<std::string>& va
   session_options.on_summary = [&](const TapSummary& summary) { tally.add(summary); };
   session_options.summarized = values.size();
   Session session(model, session_options, context);
-  data::Slice slice(source, options.first, count);
   const std::int64_t fixed = fixed_batch(model);
-  const std::int64_t batch_size = fixed > 0 ? fixed : options.batch;
-  BatchReader reader(slice, source.batchable() ? batch_size : 1, context,
-                     fixed > 0 ? UnlikeSamples::Refuse : UnlikeSamples::EndBatch);
-  std::int64_t done = options.first;
-  // While a batch runs the next one is put together and brought to where it will run.
-  Ahead<Entered> ahead([&] { return enter(session, reader); });
-  while (const auto batch = ahead.next()) {
-    context.check_cancelled();
-    const EngineValues outputs = session.compute(batch->inputs);
-    tally.keep();
-    if (options.on_outputs) options.on_outputs(session.leave(outputs), batch->size);
-    done += batch->size;
-    context.report("calibrating", done, options.first + count);
-    if (options.after_batch) options.after_batch(done, [&] { return tally.statistics(); });
+  const auto unlike = fixed > 0 ? UnlikeSamples::Refuse : UnlikeSamples::EndBatch;
+  std::int64_t size = fixed > 0 ? fixed : source.batchable() ? options.batch : 1;
+  // Who looks at values himself cannot take back what he saw of a batch that did not fit.
+  if (context.max_memory_mb > 0 && options.on_other && fixed == 0) size = 1;
+  Pass pass{.session = session,
+            .tally = tally,
+            .options = options,
+            .context = context,
+            .end = options.first + count,
+            .done = options.first};
+  for (bool all = false; !all;) {
+    data::Slice slice(source, pass.done, pass.end - pass.done);
+    BatchReader reader(slice, size, context, unlike);
+    try {
+      run_batches(pass, reader);
+      all = true;
+    } catch (const Error& error) {
+      if (!wants_less(error, context) || (fixed > 0 && pass.running > 1)) throw;
+      tally.discard();
+      size = smaller_batch(pass);
+    }
   }
   return tally.statistics();
 }

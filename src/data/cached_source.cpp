@@ -10,7 +10,7 @@ constexpr std::size_t kMostBytes = std::size_t{32} << 20;
 
 std::size_t bytes_of(const Sample& sample) {
   std::size_t bytes = 0;
-  for (const auto& [name, tensor] : sample.inputs) bytes += tensor.bytes().size();
+  for (const auto& [name, tensor] : sample.inputs) bytes += tensor.num_bytes();
   return bytes;
 }
 

@@ -22,7 +22,7 @@ void count_weight(const Tensor& tensor, ModelSummary& summary) {
   ModelSummary::WeightBytes& row = summary.weights_by_type[std::string(name_of(tensor.dtype()))];
   row.tensors += 1;
   row.elements += tensor.size();
-  row.bytes += static_cast<std::int64_t>(tensor.bytes().size());
+  row.bytes += static_cast<std::int64_t>(tensor.num_bytes());
   summary.num_parameters += tensor.size();
 }
 
@@ -51,13 +51,14 @@ void add_scales(const Graph& graph, ModelSummary& summary) {
 
 /// Bytes of external data; constants that share a place in a file are counted once.
 std::int64_t external_bytes(const Graph& root) {
-  std::unordered_set<const std::byte*> seen;
+  std::unordered_set<const void*> seen;
   std::int64_t total = 0;
   for_each_graph(root, [&](const Graph& graph) {
     for (const Value& value : graph.values()) {
       if (!value.constant || value.form != ConstantForm::External) continue;
-      const auto bytes = value.constant->bytes();
-      if (seen.insert(bytes.data()).second) total += static_cast<std::int64_t>(bytes.size());
+      const Tensor& tensor = *value.constant;
+      if (!seen.insert(tensor.identity()).second) continue;
+      total += static_cast<std::int64_t>(tensor.num_bytes());
     }
   });
   return total;

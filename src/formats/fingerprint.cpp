@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include "base/file.h"
 #include "base/format.h"
 
 namespace quench {
@@ -55,8 +54,9 @@ std::string fingerprint(const Model& model) {
   for (const Value& value : model.graph.values()) {
     if (!value.constant) continue;
     result.add(value.name);
-    result.add(value.constant->bytes());
-    release_pages(value.constant->bytes());
+    const Tensor tensor = value.constant->held();
+    result.add(tensor.bytes());
+    tensor.drop();
   }
   return result.text();
 }

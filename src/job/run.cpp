@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of the steps.
 #include <chrono>
+#include <filesystem>
 #include <limits>
 
 #include "base/made_folder.h"
@@ -24,6 +25,8 @@ namespace quench {
 namespace job {
 namespace {
 
+/// The part of memory that weights which were made may take before they wait on disk.
+constexpr std::uint64_t kShareOfResults = 16;
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
 /// What can be said of the data and the model before anything is chosen.
@@ -102,6 +105,9 @@ QuantizeReport quantize(const std::string& model_path, const std::string& out_pa
   }
   job.out_path = out_path;
   job::start_shards(job, out_path);
+  const auto folder = std::filesystem::path(written_model(out_path).files.model).parent_path();
+  job.overflow = std::make_shared<Overflow>(folder.empty() ? "." : folder.string(),
+                                            memory_limit(context) / job::kShareOfResults);
   job::run(job);
   job::meet_shards(job);
   if (Ranks* ranks = sharers(context)) {

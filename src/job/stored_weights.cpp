@@ -136,6 +136,7 @@ void lower_stored_weights(Job& job, Model& model) {
     tune::StoredIntegers rounded = tune::round_stored(job, model, stored);
     // What the inputs look like is as large as the weight.
     if (stored.place < job.moments.size()) job.moments[stored.place].reset();
+    rounded.weight.integers = job.kept(std::move(rounded.weight.integers));
     return rounded;
   };
   how.progress = [&](std::size_t done, std::size_t all) {

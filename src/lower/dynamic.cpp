@@ -46,7 +46,7 @@ std::string refuse_dynamic(const Graph& graph, const plan::WeightSite& site) {
 
 Tensor product_matrix(const Graph& graph, const plan::WeightSite& site) {
   const Node& node = site.node_in(graph);
-  const Tensor& weight = site.weight_in(graph);
+  const Tensor weight = site.weight_in(graph).held();
   if (!is_gemm(node) || node.get_int("transB", 0) == 0) return weight;
   const std::int64_t rows = weight.shape()[0];
   const std::int64_t columns = weight.shape()[1];

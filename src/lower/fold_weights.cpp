@@ -95,7 +95,7 @@ class Folder {
     const auto count = shape ? num_elements(*shape) : std::nullopt;
     if (!count || type.dtype == DType::Undefined || !info(type.dtype).is_float) return false;
     std::uint64_t from = kSlack;
-    for (const ValueId each : constants_[index]) from += constant(each)->bytes().size();
+    for (const ValueId each : constants_[index]) from += constant(each)->num_bytes();
     const auto bytes = num_bytes(type.dtype, *count);
     if (!bytes || *bytes > from) return false;
     return std::ranges::any_of(uses_.consumers[index], [&](NodeId reader) {

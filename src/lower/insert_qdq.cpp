@@ -25,6 +25,13 @@ struct StoredParams {
   const QuantParams* params = nullptr;
 };
 
+/// The integers of a weight that is not in memory are not there either.
+Tensor integers_of(const Tensor& weight, const QuantParams& params) {
+  if (!weight.is_stored()) return quantize_tensor(weight, params);
+  return Tensor::made(params.spec.dtype(), weight.shape(),
+                      [weight, params] { return quantize_tensor(weight, params); });
+}
+
 class Writer {
  public:
   Writer(Model& model, const QuantPlan& plan, const QuantSolution& solution)
@@ -199,7 +206,10 @@ class Writer {
     const std::string name = graph_[value].name;
     Weight weight{.value = value, .params = params, .integers = kNoValue};
     weight.integers =
-        graph_.add_constant(name + "_quantized", quantize_tensor(*graph_.constant(value), params));
+        graph_.add_constant(name + "_quantized", integers_of(*graph_.constant(value), params));
+    if (graph_[value].form == ConstantForm::External) {
+      graph_[weight.integers].form = ConstantForm::External;
+    }
     weight.stored.scale = graph_.add_constant(name + "_scale", scale_tensor(params));
     weight.stored.zero_point = graph_.add_constant(name + "_zero_point", zero_tensor(params));
     quantized_.push_back(std::move(weight));

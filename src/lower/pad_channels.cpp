@@ -25,7 +25,7 @@ passes::ChannelChoice padded(const passes::ChannelSets& sets, std::int64_t multi
 std::int64_t constant_bytes(const Graph& graph) {
   std::int64_t sum = 0;
   for (const Value& value : graph.values()) {
-    if (value.constant) sum += std::ssize(value.constant->bytes());
+    if (value.constant) sum += static_cast<std::int64_t>(value.constant->num_bytes());
   }
   return sum;
 }

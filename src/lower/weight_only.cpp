@@ -3,7 +3,6 @@
 // a Gather of integers, so that only the rows that are asked for are dequantised.
 #include "lower/weight_only.h"
 
-#include "base/file.h"
 #include "base/format.h"
 #include "quench/lower.h"
 
@@ -70,7 +69,7 @@ void WeightWriter::give_up(ValueId value, std::size_t readers) {
   const auto index = static_cast<std::size_t>(value);
   const bool wanted = uses_.is_output[index] || uses_.consumers[index].size() > readers ||
                       captured_.contains(graph_[value].name);
-  release_pages(graph_[value].constant->bytes());
+  graph_[value].constant->drop();
   if (wanted) return;
   std::erase(graph_.inputs, value);  // where old exporters list constants
   graph_[value].constant.reset();

@@ -109,7 +109,8 @@ std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& spec, in
       inner *= weight.shape()[i];
     }
   }
-  const Tensor real = weight.dtype() == DType::Float32 ? weight : convert(weight, DType::Float32);
+  const Tensor real =
+      weight.dtype() == DType::Float32 ? weight.held() : convert(weight, DType::Float32);
   const auto all = real.data<float>();
   std::vector<Range> ranges(static_cast<std::size_t>(channels));
   if (all.empty()) return ranges;

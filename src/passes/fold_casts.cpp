@@ -16,7 +16,12 @@ void fold_at(Rewriter& rewriter, NodeId id) {
     return;
   }
   const std::string name = rewriter.graph()[result].name;
-  const ValueId folded = rewriter.add_constant(name, convert(*constant, to));
+  // A weight that is not in memory need not be there as another type either.
+  Tensor cast_weight = constant->is_stored()
+                           ? Tensor::made(to, constant->shape(),
+                                          [from = *constant, to] { return convert(from, to); })
+                           : convert(*constant, to);
+  const ValueId folded = rewriter.add_constant(name, std::move(cast_weight));
   rewriter.merge(result, folded, id);
 }
 

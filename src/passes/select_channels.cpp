@@ -20,8 +20,9 @@ Tensor taken(const Tensor& tensor, std::size_t axis, const Channels& channels, F
   Tensor result = Tensor::zeros(tensor.dtype(), shape);
   std::size_t outer = 1;
   for (std::size_t i = 0; i < axis; ++i) outer *= static_cast<std::size_t>(shape[i]);
-  const std::size_t entry = tensor.bytes().size() / outer / old;
-  const std::byte* src = tensor.bytes().data();
+  const Tensor held = tensor.held();
+  const std::size_t entry = tensor.num_bytes() / outer / old;
+  const std::byte* src = held.bytes().data();
   std::byte* dst = result.mutable_bytes().data();
   for (std::size_t i = 0; i < outer; ++i, src += old * entry) {
     for (const std::int64_t channel : channels) {

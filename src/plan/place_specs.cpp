@@ -108,7 +108,9 @@ class Placer {
     for (const std::size_t i : {1U, 2U}) {
       const Tensor* constant = is_layer(node) ? job_.graph.constant(node.input(i)) : nullptr;
       if (constant == nullptr || constant->dtype() != DType::Float32) continue;
-      if (std::ranges::all_of(constant->data<float>(), [](float v) { return std::isfinite(v); })) {
+      const Tensor held = constant->held();
+      if (std::ranges::all_of(held.data<float>(), [](float v) { return std::isfinite(v); })) {
+        held.drop();
         continue;
       }
       fail(ErrorKind::BadModel,

@@ -57,7 +57,7 @@ void for_each_run(const Layout& layout, const QuantParams& params, const Body& b
 }
 
 Tensor as_float(const Tensor& tensor) {
-  return tensor.dtype() == DType::Float32 ? tensor : convert(tensor, DType::Float32);
+  return tensor.dtype() == DType::Float32 ? tensor.held() : convert(tensor, DType::Float32);
 }
 
 template <typename Integer>
@@ -74,7 +74,8 @@ Tensor quantize_as(const Tensor& real, const QuantParams& params) {
 }
 
 template <typename Integer>
-Tensor dequantize_as(const Tensor& integers, const QuantParams& params) {
+Tensor dequantize_as(const Tensor& given, const QuantParams& params) {
+  const Tensor integers = given.held();
   const Layout layout = layout_of(integers, params);
   Tensor result = Tensor::zeros(DType::Float32, integers.shape());
   const Integer* src = integers.data<Integer>().data();

@@ -21,7 +21,7 @@ constexpr int kMaxInt4 = 4;
 constexpr int kMaxInt8 = 8;
 
 Tensor as_float(const Tensor& tensor) {
-  return tensor.dtype() == DType::Float32 ? tensor : convert(tensor, DType::Float32);
+  return tensor.dtype() == DType::Float32 ? tensor.held() : convert(tensor, DType::Float32);
 }
 
 std::span<const float> values_of(const float* data, std::int64_t count) {
@@ -144,7 +144,8 @@ QuantWeight quantize_as(const Tensor& real, const WeightSpec& spec, int threads)
 }
 
 /// The integers of any storage type as int16, for work that is not in a hurry.
-std::vector<std::int16_t> widened(const Tensor& integers) {
+std::vector<std::int16_t> widened(const Tensor& given) {
+  const Tensor integers = given.held();
   if (integers.dtype() == DType::Int16) {
     const auto data = integers.data<std::int16_t>();
     return {data.begin(), data.end()};
@@ -254,7 +255,8 @@ Tensor pack_int4(std::span<const std::int8_t> integers, Shape shape) {
 }
 
 std::vector<std::int8_t> unpack_int4(const Tensor& packed) {
-  const auto bytes = packed.bytes();
+  const Tensor held = packed.held();
+  const auto bytes = held.bytes();
   std::vector<std::int8_t> result(static_cast<std::size_t>(packed.size()));
   for (std::size_t i = 0; i < result.size(); ++i) {
     const auto byte = std::to_integer<unsigned>(bytes[i / 2]);

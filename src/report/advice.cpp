@@ -37,7 +37,8 @@ std::int64_t zero_channels(const Tensor& weight, std::size_t axis) {
   std::size_t inner = 1;
   for (std::size_t i = axis + 1; i < shape.size(); ++i) inner *= static_cast<std::size_t>(shape[i]);
   std::vector<bool> alive(channels, false);
-  const auto values = weight.data<float>();
+  const Tensor held = weight.held();
+  const auto values = held.data<float>();
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i] != 0.0F) alive[i / inner % channels] = true;
   }

@@ -32,7 +32,7 @@ Fields to_fields(const TensorSummary& summary) {
 /// A tensor as floats: where it lies, if it holds them.
 class Floats {
  public:
-  explicit Floats(const Tensor& tensor) : tensor_(tensor) {
+  explicit Floats(const Tensor& tensor) : tensor_(tensor.held()) {
     if (tensor_.dtype() != DType::Float32) made_ = to_float(tensor_);
   }
   explicit Floats(std::vector<float> values) : made_(std::move(values)) {}

@@ -135,9 +135,22 @@ Tensor unpacked(const Tensor& tensor) {
   return result;
 }
 
+/// 16-bit floats as float32, likewise.
+Tensor widened(const Tensor& tensor) {
+  Tensor result = Tensor::zeros(DType::Float32, tensor.shape());
+  const auto* words = reinterpret_cast<const std::uint16_t*>(tensor.bytes().data());
+  const bool half = tensor.dtype() == DType::Float16;
+  for (float& number : result.mutable_data<float>()) {
+    number = half ? half_to_float(*words) : bfloat16_to_float(*words);
+    ++words;
+  }
+  return result;
+}
+
 }  // namespace
 
-std::vector<float> to_float(const Tensor& tensor) {
+std::vector<float> to_float(const Tensor& given) {
+  const Tensor tensor = given.held();
   if (tensor.dtype() == DType::Float32) {
     const auto data = tensor.data<float>();
     return {data.begin(), data.end()};
@@ -148,9 +161,12 @@ std::vector<float> to_float(const Tensor& tensor) {
   return result;
 }
 
-Tensor convert(const Tensor& tensor, DType dtype) {
-  if (tensor.dtype() == dtype) return tensor;
+Tensor convert(const Tensor& given, DType dtype) {
+  if (given.dtype() == dtype) return given;
+  const Tensor tensor = given.held();
   if (is_packed(tensor.dtype()) && dtype == byte_type(tensor.dtype())) return unpacked(tensor);
+  const bool is_half = tensor.dtype() == DType::Float16 || tensor.dtype() == DType::BFloat16;
+  if (is_half && dtype == DType::Float32) return widened(tensor);
   const std::vector<double> values = to_double(tensor);
   const Shape& shape = tensor.shape();
   switch (dtype) {

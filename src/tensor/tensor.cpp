@@ -3,9 +3,12 @@
 #include "quench/tensor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <mutex>
 #include <new>
 
+#include "base/file.h"
 #include "base/format.h"
 
 namespace quench {
@@ -24,6 +27,56 @@ std::shared_ptr<std::byte> allocate(std::size_t size) {
   std::memset(bytes, 0, size);
   return {bytes, [](std::byte* p) { ::operator delete(p, kAlignment); }};
 }
+
+/// The owner of a stored tensor: hands out its bytes once to all who hold them at a time.
+class StoredBytes {
+ public:
+  explicit StoredBytes(std::shared_ptr<const ByteSource> source) : source_(std::move(source)) {}
+
+  const ByteSource* source() const noexcept { return source_.get(); }
+  std::shared_ptr<const std::byte> hold() const {
+    const std::lock_guard lock(mutex_);
+    return hold_locked();
+  }
+  const std::byte* fetch() const {
+    if (const std::byte* begin = begin_.load(std::memory_order_acquire)) return begin;
+    const std::lock_guard lock(mutex_);
+    kept_ = hold_locked();
+    begin_.store(kept_.get(), std::memory_order_release);
+    return kept_.get();
+  }
+  void drop() const {
+    const std::lock_guard lock(mutex_);
+    begin_ = nullptr;
+    kept_.reset();
+  }
+
+ private:
+  std::shared_ptr<const std::byte> hold_locked() const {
+    if (auto known = known_.lock()) return known;
+    auto bytes = source_->hold();
+    known_ = bytes;
+    return bytes;
+  }
+
+  std::shared_ptr<const ByteSource> source_;
+  mutable std::mutex mutex_;
+  mutable std::weak_ptr<const std::byte> known_;
+  mutable std::shared_ptr<const std::byte> kept_;
+  mutable std::atomic<const std::byte*> begin_{nullptr};
+};
+
+class Made final : public ByteSource {
+ public:
+  explicit Made(std::function<Tensor()> make) : make_(std::move(make)) {}
+  std::shared_ptr<const std::byte> hold() const override {
+    const auto tensor = std::make_shared<const Tensor>(make_());
+    return {tensor, tensor->bytes().data()};
+  }
+
+ private:
+  std::function<Tensor()> make_;
+};
 
 }  // namespace
 
@@ -66,6 +119,46 @@ Tensor Tensor::view(DType dtype, Shape shape, std::span<const std::byte> bytes,
   return result;
 }
 
+Tensor Tensor::stored(DType dtype, Shape shape, std::shared_ptr<const ByteSource> source) {
+  Tensor result;
+  result.count_ = checked_count(shape);
+  const auto size = quench::num_bytes(dtype, result.count_);
+  if (!size || *size == 0 || dtype == DType::String) {
+    fail(ErrorKind::BadData, "a {} tensor of shape {} cannot be stored", name_of(dtype),
+         to_string(shape));
+  }
+  result.dtype_ = dtype;
+  result.shape_ = std::move(shape);
+  result.num_bytes_ = *size;
+  result.owner_ = std::make_shared<const StoredBytes>(std::move(source));
+  return result;
+}
+
+Tensor Tensor::made(DType dtype, Shape shape, std::function<Tensor()> make) {
+  return stored(dtype, std::move(shape), std::make_shared<Made>(std::move(make)));
+}
+
+const std::byte* Tensor::fetched() const {
+  return static_cast<const StoredBytes*>(owner_.get())->fetch();
+}
+
+const void* Tensor::identity() const noexcept {
+  if (!is_stored()) return data_;
+  return static_cast<const StoredBytes*>(owner_.get())->source();
+}
+
+Tensor Tensor::held() const {
+  if (!is_stored()) return *this;
+  auto bytes = static_cast<const StoredBytes*>(owner_.get())->hold();
+  const std::byte* begin = bytes.get();
+  return view(dtype_, shape_, {begin, num_bytes_}, std::move(bytes));
+}
+
+void Tensor::drop() const {
+  if (!is_stored()) return release_pages({data_, num_bytes_});
+  static_cast<const StoredBytes*>(owner_.get())->drop();
+}
+
 Tensor Tensor::strings(Shape shape, std::vector<std::string> values) {
   Tensor result;
   result.count_ = checked_count(shape);
@@ -87,7 +180,8 @@ const std::vector<std::string>& Tensor::strings() const {
 std::span<std::byte> Tensor::mutable_bytes() {
   if (!writable_ || owner_.use_count() != 1) {
     auto copy = allocate(num_bytes_);
-    if (num_bytes_ != 0) std::memcpy(copy.get(), data_, num_bytes_);
+    const Tensor source = held();
+    if (num_bytes_ != 0) std::memcpy(copy.get(), source.data_, num_bytes_);
     data_ = copy.get();
     owner_ = std::move(copy);
     writable_ = true;
@@ -106,10 +200,11 @@ Tensor Tensor::reshaped(Shape shape) const {
   return result;
 }
 
-bool Tensor::operator==(const Tensor& other) const noexcept {
+bool Tensor::operator==(const Tensor& other) const {
   if (dtype_ != other.dtype_ || shape_ != other.shape_) return false;
   if (dtype_ == DType::String) return strings() == other.strings();
-  return std::ranges::equal(bytes(), other.bytes());
+  if (identity() == other.identity()) return true;
+  return std::ranges::equal(held().bytes(), other.held().bytes());
 }
 
 void Tensor::expect(DType dtype) const {

@@ -23,8 +23,14 @@ std::optional<Tensor> dequantized(const Graph& graph, const Node& node) {
                             integers->shape()[static_cast<std::size_t>(axis)] != scale->size())) {
     return std::nullopt;
   }
-  const std::vector<float> numbers = quant::dequantize_linear(*integers, *scale, zero, axis);
-  return Tensor::of<float>(integers->shape(), std::span<const float>(numbers));
+  const auto expand = [=, integers = *integers, scale = *scale,
+                       zero = zero == nullptr ? Tensor() : *zero] {
+    const std::vector<float> numbers =
+        quant::dequantize_linear(integers, scale, zero.defined() ? &zero : nullptr, axis);
+    return Tensor::of<float>(integers.shape(), std::span<const float>(numbers));
+  };
+  if (!integers->is_stored()) return expand();
+  return Tensor::made(DType::Float32, integers->shape(), expand);
 }
 
 }  // namespace

@@ -194,7 +194,8 @@ std::optional<quant::QuantWeight> gptq(const Tensor& weight, const quant::QuantW
                                        const InputMoments& inputs, int threads) {
   const LayerMatrix& matrix = inputs.layer().matrix;
   if (matrix.groups == 0 || inputs.samples() == 0) return std::nullopt;
-  const Tensor real = weight.dtype() == DType::Float32 ? weight : convert(weight, DType::Float32);
+  const Tensor real =
+      weight.dtype() == DType::Float32 ? weight.held() : convert(weight, DType::Float32);
   const Scales scales(base, matrix);
   std::vector<std::int16_t> integers(static_cast<std::size_t>(real.size()));
   for (std::int64_t group = 0; group < matrix.groups; ++group) {

@@ -7,6 +7,7 @@
 #include "evaluate/evaluator.h"
 #include "evaluate/samples.h"
 #include "quench/quantize.h"
+#include "tensor/overflow.h"
 #include "tune/channel_notes.h"
 #include "tune/gptq.h"
 #include "tune/layer_means.h"
@@ -33,9 +34,16 @@ struct State {
   QuantSolution solution;
   std::optional<Model> tuned;  ///< `model` with the weights and biases that are to be quantised
   std::vector<std::optional<InputMoments>> moments;  ///< by `stored`: round these by GPTQ
+  /// Likewise, rounded already: where memory does not hold all of `moments`.
+  std::vector<std::optional<quant::QuantWeight>> rounded;
   ChannelNotes channels;  ///< what the written file says was done to them
   QuantizeReport report;
+  std::shared_ptr<Overflow> overflow;  ///< for weights that were made; null: all stay in memory
 
+  /// A weight that was made, to be wanted again later.
+  Tensor kept(Tensor weight) const {
+    return overflow ? overflow->keep(std::move(weight)) : std::move(weight);
+  }
   const Model& to_quantize() const { return tuned ? *tuned : model; }
 };
 

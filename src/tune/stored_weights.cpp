@@ -101,6 +101,9 @@ class Writer {
 }  // namespace
 
 StoredIntegers round_stored(const State& state, const Model& model, const StoredItem& stored) {
+  if (stored.place < state.rounded.size() && state.rounded[stored.place]) {
+    return {.weight = *state.rounded[stored.place], .by_gptq = true};
+  }
   const int threads = state.context.num_threads();
   const Tensor& constant = weight_of(model, stored.item);
   StoredIntegers result{.weight = quantize_named(stored.item, constant, threads)};

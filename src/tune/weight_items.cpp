@@ -136,7 +136,7 @@ WeightChoice describe(const Graph& graph, const WeightItem& item,
                       const quant::QuantWeight& weight) {
   const Node& node = item.sites.front().node_in(graph);
   const auto size = [](const Tensor& tensor) {
-    return tensor.defined() ? static_cast<std::int64_t>(tensor.bytes().size()) : 0;
+    return tensor.defined() ? static_cast<std::int64_t>(tensor.num_bytes()) : 0;
   };
   const bool stepped = weight.spec.step > 0;
   return {.node = plan::key_of(graph, node),

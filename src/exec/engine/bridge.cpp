@@ -45,7 +45,8 @@ DType dtype_of(at::ScalarType type) {
   return DType::Undefined;
 }
 
-at::Tensor to_torch(const Tensor& tensor) {
+at::Tensor to_torch(const Tensor& given) {
+  const Tensor tensor = given.held();
   const auto type = scalar_type(tensor.dtype());
   if (!type) {
     fail(ErrorKind::Unsupported, "the engine cannot compute with {} tensors",

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/file.h"
 #include "exec/rewrites/rewrite.h"
 #include "quant/groups.h"
 #include "quant/weight.h"
@@ -68,10 +67,23 @@ std::optional<quant::QuantWeight> weight_of(const Graph& graph, const Node& node
 Tensor in_whole_bytes(const Tensor& constant) {
   const DTypeInfo& row = info(constant.dtype());
   if (row.bits == 0 || row.bits >= 8 || row.is_float) return constant;
-  return convert(constant, row.is_signed ? DType::Int8 : DType::UInt8);
+  const DType bytes = row.is_signed ? DType::Int8 : DType::UInt8;
+  if (!constant.is_stored()) return convert(constant, bytes);
+  return Tensor::made(bytes, constant.shape(), [=] { return convert(constant, bytes); });
 }
 
 namespace {
+
+/// Where the integers are not in memory, the floats are not either.
+Tensor expanded(const quant::QuantWeight& weight, int threads) {
+  if (weight.integers.is_stored()) {
+    return Tensor::made(DType::Float32, weight.integers.shape(),
+                        [=] { return quant::dequantize_weight(weight, threads); });
+  }
+  Tensor floats = quant::dequantize_weight(weight, threads);
+  weight.integers.drop();
+  return floats;
+}
 
 /// Weights that kernels pack themselves: widening all of them at once would take the memory that
 /// packing saves.
@@ -106,8 +118,7 @@ void expand_weights(Graph& graph, const passes::PassOptions& keep) {
     if (keep.keep.contains(graph[out].name) || !read_in_float(graph, uses, out)) continue;
     const auto weight = weight_of(graph, node);
     if (!weight) continue;
-    Tensor floats = quant::dequantize_weight(*weight, threads);
-    release_pages(weight->integers.bytes());
+    Tensor floats = expanded(*weight, threads);
     graph[out].type = ValueType::of(floats);
     graph[out].constant = std::move(floats);
     dead[i] = true;

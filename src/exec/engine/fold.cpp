@@ -45,7 +45,7 @@ Graph alone(const Graph& graph, const Node& node) {
 std::uint64_t bytes_of_inputs(const Graph& graph, const Node& node) {
   std::uint64_t bytes = 0;
   for (const ValueId id : node.inputs) {
-    if (id != kNoValue) bytes += graph.constant(id)->bytes().size();
+    if (id != kNoValue) bytes += graph.constant(id)->num_bytes();
   }
   return bytes;
 }

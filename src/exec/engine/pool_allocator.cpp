@@ -5,6 +5,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdlib>
@@ -16,6 +17,8 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "base/memory.h"
 
 namespace quench::exec {
 namespace {
@@ -36,17 +39,41 @@ void* new_block(std::size_t size) {
   return block;
 }
 
+/// What the process is to stay under while a session that has a ceiling runs.
+struct Ceiling {
+  std::uint64_t bytes = 0;   ///< 0: none
+  std::uint64_t others = 0;  ///< what it held besides the pool when the run began
+};
+
 /// Blocks in use and blocks waiting, by size.
 class Pool {
  public:
+  /// Returns what held before.
+  Ceiling set_ceiling(std::uint64_t bytes) {
+    const std::uint64_t now = bytes > 0 ? resident_bytes() : 0;
+    const std::lock_guard lock(mutex_);
+    return std::exchange(ceiling_, {bytes, now - std::min(now, total_)});
+  }
+  void set_ceiling(const Ceiling& before) {
+    const std::lock_guard lock(mutex_);
+    ceiling_ = before;
+  }
+  /// Throws std::bad_alloc where so much more would be above the ceiling.
+  void expect_room(std::uint64_t size) {
+    const std::lock_guard lock(mutex_);
+    make_room(size);
+  }
+
   void* take(std::size_t size) {
     const std::size_t wanted = (size + kGrain - 1) / kGrain * kGrain;
     const std::lock_guard lock(mutex_);
     auto found = free_.lower_bound(wanted);
     // A block more than twice too large is left for a tensor that needs it.
     if (found == free_.end() || found->first > 2 * wanted) {
+      make_room(wanted);
       void* block = new_block(wanted);
       sizes_.emplace(block, wanted);
+      total_ += wanted;
       return block;
     }
     void* block = found->second;
@@ -65,17 +92,36 @@ class Pool {
 
   void trim() {
     const std::lock_guard lock(mutex_);
+    give_back();
+  }
+
+ private:
+  void give_back() {
     for (const auto& [size, block] : free_) {
       sizes_.erase(block);
+      total_ -= size;
       std::free(block);
     }
     free_.clear();
   }
 
- private:
+  bool has_room(std::uint64_t size) const {
+    // Blocks that nobody has written to yet are not resident, but will be.
+    return std::max(resident_bytes(), ceiling_.others + total_) + size <= ceiling_.bytes;
+  }
+
+  void make_room(std::uint64_t size) {
+    if (ceiling_.bytes == 0 || has_room(size)) return;
+    give_back();
+    give_back_memory();
+    if (!has_room(size)) throw std::bad_alloc();
+  }
+
   std::mutex mutex_;
   std::multimap<std::size_t, void*> free_;
   std::unordered_map<void*, std::size_t> sizes_;
+  std::uint64_t total_ = 0;  ///< bytes of all blocks
+  Ceiling ceiling_;
 };
 
 /// Small blocks, kept by size: eight sizes for each power of two. A block's size stands before it.
@@ -185,6 +231,20 @@ void use_pool_allocator() {
   constexpr std::uint8_t kPriority = 100;  // above libtorch's own
   c10::SetCPUAllocator(&allocator, kPriority);
 }
+
+struct CeilingScope::State {
+  Ceiling before;
+};
+
+CeilingScope::CeilingScope(std::uint64_t bytes) {
+  if (bytes > 0) state_ = std::make_unique<State>(State{pool().set_ceiling(bytes)});
+}
+
+CeilingScope::~CeilingScope() {
+  if (state_) pool().set_ceiling(state_->before);
+}
+
+void expect_room(std::uint64_t bytes) { pool().expect_room(bytes); }
 
 void trim_pool() {
   pool().trim();

@@ -96,6 +96,7 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
     if (integer) rewrites::run(model, Names(kInteger), keep);
     rewrites::run(model, Names(kFuse), keep);
     infer_types(model);
+    compile.samplewise = !batch.empty();
     if (!batch.empty()) compile.sample_bytes = bytes_of_sample(model.graph, batch);
   } else if (compile.place.away()) {
     infer_types(model);

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <set>
 
 #include "exec/engine/bridge.h"
 #include "exec/engine/captures.h"
 #include "exec/engine/kernels/collective.h"
-#include "exec/engine/onednn/onednn.h"
+#include "exec/engine/making.h"
 #include "exec/engine/parallel.h"
 #include "exec/engine/types.h"
 #include "exec/fused.h"
@@ -34,95 +32,6 @@ bool is_light(std::string_view op_type) {
   return pointwise || std::ranges::find(kLight, op_type) != kLight.end();
 }
 
-bool is_short_float(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
-
-/// The type of the first input that is a 16-bit float, or float32.
-at::ScalarType short_float_in(const Call& call) {
-  for (std::size_t i = 0; i < call.num_in(); ++i) {
-    const at::Tensor& value = call.in(i);
-    if (value.defined() && is_short_float(value.scalar_type())) return value.scalar_type();
-  }
-  return at::kFloat;
-}
-
-/// libtorch has few CPU kernels for 16-bit floats: compute in float32, round the results.
-KernelFunction widened(KernelFunction kernel) {
-  return [kernel = std::move(kernel)](Call& call) {
-    const at::ScalarType narrow = short_float_in(call);
-    if (narrow == at::kFloat) return kernel(call);
-    std::vector<at::Tensor> slots;
-    std::vector<int> in;
-    std::vector<int> out;
-    for (std::size_t i = 0; i < call.num_in(); ++i) {
-      const at::Tensor& value = call.in(i);
-      const bool widen = value.defined() && is_short_float(value.scalar_type());
-      in.push_back(static_cast<int>(slots.size()));
-      slots.push_back(widen ? value.to(at::kFloat) : value);
-    }
-    for (std::size_t i = 0; i < call.num_out(); ++i) {
-      out.push_back(call.wants(i) ? static_cast<int>(slots.size()) : -1);
-      slots.emplace_back();
-    }
-    Call wide(slots, in, out);
-    kernel(wide);
-    for (std::size_t i = 0; i < call.num_out(); ++i) {
-      if (!call.wants(i)) continue;
-      const at::Tensor& value = slots[static_cast<std::size_t>(out[i])];
-      const bool round = value.defined() && value.scalar_type() == at::kFloat;
-      call.set(i, round ? value.to(narrow) : value);
-    }
-  };
-}
-
-/// Whether a 16-bit float may come in, as far as the types are known.
-bool takes_short_floats(const Graph& graph, const Node& node) {
-  return std::ranges::any_of(node.inputs, [&](ValueId id) {
-    if (id == kNoValue) return false;
-    const ValueType& type = graph[id].type;
-    return type.kind != ValueType::Kind::Tensor || type.dtype == DType::Undefined ||
-           type.dtype == DType::Float16 || type.dtype == DType::BFloat16;
-  });
-}
-
-std::vector<std::string> unique_captures(const Node& node) {
-  const std::vector<std::string> all = captured_names(node);
-  const std::set<std::string> unique(all.begin(), all.end());
-  return {unique.begin(), unique.end()};
-}
-
-/// What fusion makes means what the newest opset says.
-std::int64_t opset_of(const Node& node, const CompileOptions& options) {
-  if (node.domain == kEngineDomain) return std::numeric_limits<std::int32_t>::max();
-  const auto found = options.opsets.find(node.domain == "ai.onnx" ? "" : node.domain);
-  return found == options.opsets.end() ? 0 : found->second;
-}
-
-std::string first_line(const char* text) {
-  const std::string whole(text);
-  return whole.substr(0, whole.find('\n'));
-}
-
-/// Runs a part of a kernel. Whatever libtorch, oneDNN or memory refuses becomes one sentence that
-/// names the node: its kernel was asked for what no such operator can compute.
-template <typename Run>
-void named(const std::string& label, Run run) {
-  try {
-    run();
-  } catch (Error& error) {
-    throw error.in(label);
-  } catch (const c10::Error& error) {
-    fail(ErrorKind::BadData, "{}: {}", label, first_line(error.what_without_backtrace()));
-  } catch (const std::bad_alloc&) {
-    fail(ErrorKind::Unsupported, "{}: there is not enough memory for what it makes", label);
-  } catch (const dnnl::error& error) {
-    fail(ErrorKind::BadData, "{}: {}", label, first_line(error.what()));
-  } catch (const std::runtime_error& error) {  // libtorch's where a shape does not fit
-    fail(ErrorKind::BadData, "{}: {}", label, first_line(error.what()));
-  } catch (const std::exception& error) {
-    fail(ErrorKind::Internal, "{}: {}", label, first_line(error.what()));
-  }
-}
-
 Kernel make_kernel(const KernelInfo& info, const OpContext& context,
                    const CompileOptions& options) {
   const bool joins = options.shards && passes::is_collective(context.node);
@@ -143,7 +52,8 @@ std::vector<std::size_t> count_readers(const Graph& graph) {
 
 Program::Program(Graph graph, const CompileOptions& options,
                  std::vector<UnsupportedNode>& unsupported)
-    : graph_(with_captures(std::move(graph))),
+    : options_(options.streams ? options : CompileOptions{}),
+      graph_(with_captures(std::move(graph))),
       on_step_(options.on_step),
       on_sample_(options.on_sample),
       on_summary_(options.on_summary),
@@ -171,7 +81,13 @@ Program::Program(Graph graph, const CompileOptions& options,
   for (std::size_t i = 0; i < tap_of_.size(); ++i) readers_[i] += tap_of_[i] >= 0 ? 1 : 0;
   for (const Node& node : graph_.nodes) add_step(node, options, unsupported);
   std::vector<bool> read(slots_.size(), false);
+  std::vector<bool> made_later(slots_.size(), false);
   for (const Step& step : steps_) {
+    if (step.streamed >= 0) {
+      for (const ValueId id : graph_.nodes[static_cast<std::size_t>(step.streamed)].inputs) {
+        if (id != kNoValue) made_later[static_cast<std::size_t>(id)] = true;
+      }
+    }
     for (const int slot : step.in) {
       if (slot >= 0) read[static_cast<std::size_t>(slot)] = true;
     }
@@ -184,7 +100,7 @@ Program::Program(Graph graph, const CompileOptions& options,
       slots_[i] = to_torch(*value.constant);
       if (tap_of_[i] >= 0) constant_taps_.push_back(static_cast<int>(i));
     }
-    value.constant.reset();  // what a kernel took is now the kernel's alone
+    if (!made_later[i]) value.constant.reset();  // what a kernel took is now the kernel's alone
   }
 }
 
@@ -197,34 +113,22 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   const auto info = find_kernel(node.domain, node.op_type);
   if (!info) return no("the engine has no kernel for this operator");
   if (std::string why = type_refusal(graph_, node); !why.empty()) return no(std::move(why));
-  OpContext context{.graph = graph_, .node = node};
-  context.opset = opset_of(node, options);
-  context.fast = options.fast;
-  context.byte_products = options.byte_products;
-  context.among_bytes = options.among_bytes;
-  context.captured = unique_captures(node);
-  context.compile = [&](const Graph& inner) {
-    if (node.domain != kEngineDomain) {
-      return std::make_shared<Program>(inner, options, unsupported);
-    }
-    // The engine's own nodes run their graphs once, when they are made: no part of any profile.
-    const CompileOptions silent{
-        .opsets = options.opsets, .fast = options.fast, .byte_products = options.byte_products};
-    return std::make_shared<Program>(inner, silent, unsupported);
-  };
+  OpContext context = context_of(node, options, unsupported);
   if (node.domain.empty() && context.opset < info->since) {
     return no(format("opset {} gives it another meaning; {} and later are supported", context.opset,
                      info->since));
   }
-  Kernel kernel = Kernel::Refusal{};
-  named(label(graph_, node), [&] { kernel = make_kernel(*info, context, options); });
-  if (!kernel.run) return no(kernel.refusal);
   Step step;
+  if (options.streams && context.captured.empty() && may_stream(node)) {
+    step.streamed = static_cast<int>(&node - graph_.nodes.data());
+  }
+  Kernel kernel = Kernel::Refusal{};
+  if (step.streamed < 0)
+    named(label(graph_, node), [&] { kernel = make_kernel(*info, context, options); });
+  if (!kernel.run && step.streamed < 0) return no(kernel.refusal);
   step.shares = kernel.shares || ops::is(node, ops::kView);
-  step.light = is_light(node.op_type) && context.captured.empty();
-  const bool plain =
-      info->any_float || (context.captured.empty() && !takes_short_floats(graph_, node));
-  step.run = plain ? std::move(kernel.run) : widened(std::move(kernel.run));
+  step.light = is_light(node.op_type) && context.captured.empty() && step.streamed < 0;
+  step.run = as_wide(*info, context, std::move(kernel.run));
   step.label = label(graph_, node);
   step.op_type = node.op_type;
   step.there = options.place.away() && runs_anywhere(node) && context.captured.empty();
@@ -233,9 +137,11 @@ void Program::add_step(const Node& node, const CompileOptions& options,
   if (quantizes && options.place.number != at::kFloat) step.there = false;
   step.integers = step.there && quantizes;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId id = node.inputs[i];
     const bool taken = std::ranges::find(context.taken, i) != context.taken.end();
-    step.in.push_back(taken ? -1 : node.inputs[i]);
-    if (taken) give_up(node.inputs[i]);
+    const bool brought = step.streamed >= 0 && is_streamed(id);
+    step.in.push_back(taken || brought ? -1 : id);
+    if (taken) give_up(id);
   }
   for (const std::string& name : context.captured) step.in.push_back(graph_.find(name));
   step.out.assign(node.outputs.begin(), node.outputs.end());
@@ -325,10 +231,6 @@ Program::Schedule& Program::schedule(const std::vector<int>& fed, const std::vec
   return *schedules_.back();
 }
 
-void Program::run_step(const Step& step, Call& call) {
-  named(step.label, [&] { step.run(call); });
-}
-
 std::vector<Program::Stretch> Program::stretches_of(const std::vector<int>& steps) const {
   std::vector<Stretch> result;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -385,7 +287,7 @@ void Program::run_stretch(const Schedule& plan, const Stretch& stretch, Clock::t
     const auto start = on_step_ ? Clock::now() : Clock::time_point();
     if (i == 0) begin = start;
     if (place_.away()) bring(step);
-    run_step(step, call);
+    step.streamed < 0 ? run_step(step, call) : run_streamed(step, plan.reusable[i]);
     step.shared = step.shares || step.light ? times_shared() - shared : 0;
     if (step.light) watch_sizes(step);
     if (on_step_) {

@@ -38,6 +38,8 @@ struct CompileOptions {
   std::shared_ptr<Ranks> shards;   ///< the processes that hold the other parts of the model
   std::set<std::string> split;     ///< values of which each of them has a part
   Placement place;                 ///< where the steps run; constants are folded on the CPU
+  /// Large constants are brought in, and their kernels made, step by step in every run.
+  bool streams = false;
 };
 
 /// Steps in order, each reading and writing slots. A value's slot is its id in the graph.
@@ -74,6 +76,7 @@ class Program {
     bool light = false;       ///< likewise, where its tensors are small
     bool small = false;       ///< they were in the last run
     std::int64_t shared = 0;  ///< how often that had work for the thread pool
+    int streamed = -1;        ///< the node whose kernel is made for every run
   };
   /// Steps of a schedule that follow each other and may run in the thread pool.
   struct Stretch {
@@ -109,8 +112,14 @@ class Program {
   void run_steps(Schedule& schedule);
   void run_stretch(const Schedule& schedule, const Stretch& stretch, Clock::time_point& begin);
   void run_step(const Step& step, Call& call);
+  OpContext context_of(const Node& node, const CompileOptions& options,
+                       std::vector<UnsupportedNode>& unsupported) const;
+  bool is_streamed(ValueId id) const;
+  bool may_stream(const Node& node) const;
+  void run_streamed(const Step& step, std::span<const int> dying);
   void clear(const Schedule& schedule);
 
+  CompileOptions options_;            ///< where kernels are made while the program runs
   std::vector<std::size_t> readers_;  ///< by value; counted down as kernels take constants
   Graph graph_;
   std::function<void(const StepTime&)> on_step_;

@@ -228,7 +228,7 @@ std::optional<SampleBytes> bytes_of_sample(const Graph& graph, const std::string
     result.all += *bytes;
   }
   for (const Value& value : graph.values()) {
-    if (value.constant) result.constants += static_cast<double>(value.constant->bytes().size());
+    if (value.constant) result.constants += static_cast<double>(value.constant->num_bytes());
   }
   return result;
 }

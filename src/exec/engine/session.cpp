@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/memory.h"
 #include "base/nearest.h"
 #include "exec/engine/bridge.h"
 #include "exec/engine/fetch.h"
@@ -77,6 +78,22 @@ Tensor to_result(const std::string& name, const at::Tensor& value) {
   }
 }
 
+std::uint64_t constant_bytes(const Graph& graph) {
+  std::uint64_t bytes = 0;
+  for (const Value& value : graph.values()) {
+    if (value.constant) bytes += value.constant->num_bytes();
+  }
+  return bytes;
+}
+
+/// Whether constants are too many to be packed all at once. Under a ceiling several sessions may be
+/// open at a time, and what there is besides counts too.
+bool has_to_stream(std::uint64_t constants, const Context& context) {
+  const std::uint64_t limit = memory_limit(context);
+  if (context.max_memory_mb == 0) return constants > limit / 2;
+  return constants > limit / 4 || resident_bytes() + 2 * constants > limit;
+}
+
 EngineValue inside(at::Tensor tensor) {
   return EngineValue(std::make_shared<const at::Tensor>(std::move(tensor)));
 }
@@ -107,6 +124,7 @@ class EngineSession final : public Session::Impl {
     }
     for (const ValueId id : model.graph.outputs) outputs.push_back(model.graph[id]);
     const ThreadCount count(threads_);
+    const CeilingScope ceiling(memory_ceiling(context));
     at::NoGradGuard no_gradients;
     CompileOptions compile;
     // The fast kernels are the CPU's: a GPU runs libtorch's own.
@@ -131,8 +149,10 @@ class EngineSession final : public Session::Impl {
     }
     Graph graph = prepare(std::move(model), options, compile);
     for (const std::string& note : compile.notes) context.warn(note);
+    compile.streams = !place_.away() && has_to_stream(constant_bytes(graph), context);
     if (!options.on_sample) sample_bytes_ = compile.sample_bytes;
-    samplewise_ = compile.samplewise;
+    // What taps have seen of a run that did not fit cannot be taken back here.
+    samplewise_ = compile.samplewise && (place_.away() || !options.on_sample);
     std::vector<UnsupportedNode> unsupported;
     program_ = std::make_unique<Program>(std::move(graph), compile, unsupported);
     if (!unsupported.empty()) fail_unsupported(unsupported);
@@ -159,6 +179,7 @@ class EngineSession final : public Session::Impl {
 
   EngineValues compute(const EngineValues& feeds, std::span<const std::string> wanted) override {
     const ThreadCount count(threads_);
+    const CeilingScope ceiling(memory_ceiling(context_));
     at::InferenceMode inference;
     Feeds slots;
     for (const auto& [name, value] : feeds) {
@@ -204,15 +225,28 @@ class EngineSession final : public Session::Impl {
   }
 
   std::vector<at::Tensor> run_here(Feeds slots, const std::vector<int>& ids) {
+    if (context_.max_memory_mb > 0) return run_below(slots, ids);
     const std::int64_t batch = sample_bytes_ ? batch_to_slice(slots, ids) : 0;
     const std::int64_t size = batch < 2 ? batch : slice_size(batch, *sample_bytes_, threads_);
     return size < batch ? run_in_slices(*program_, slots, ids, size)
                         : program_->run_between(std::move(slots), ids);
   }
 
-  /// On a GPU, whose memory is not to be had by waiting: a batch that does not fit is run in parts
-  /// of half its size, and so are those that follow.
+  /// On a GPU, whose memory is not to be had by waiting: a batch that does not fit is run in parts.
   std::vector<at::Tensor> run_away(const Feeds& slots, const std::vector<int>& ids) {
+    return run_in_parts(slots, ids, "out of memory", "the GPU's memory", "--device cpu");
+  }
+
+  /// Likewise where the caller has set a ceiling.
+  std::vector<at::Tensor> run_below(const Feeds& slots, const std::vector<int>& ids) {
+    const std::string ceiling = format("the ceiling of {} MB of memory", context_.max_memory_mb);
+    return run_in_parts(slots, ids, "not enough memory", ceiling, "a higher --max-memory");
+  }
+
+  /// A batch that does not fit is run in parts of half its size, and so are those that follow.
+  std::vector<at::Tensor> run_in_parts(const Feeds& slots, const std::vector<int>& ids,
+                                       std::string_view sign, const std::string& what,
+                                       std::string_view way_out) {
     const std::int64_t batch = samplewise_ ? batch_to_slice(slots, ids) : 0;
     std::int64_t size = most_ > 0 ? std::min(most_, batch) : batch;
     while (true) {
@@ -223,16 +257,17 @@ class EngineSession final : public Session::Impl {
         return results;
       } catch (const Error& error) {
         program_->forget_kept();
-        if (std::string_view(error.what()).find("out of memory") == std::string_view::npos) throw;
+        if (std::string_view(error.what()).find(sign) == std::string_view::npos) throw;
         if (size < 2) {
-          fail(ErrorKind::Unsupported, "{}",
-               batch == 1 || most_ > 0
-                   ? "the GPU's memory is too small for one sample; take --device cpu"
-                   : "the GPU's memory is too small for this batch; take a smaller --batch");
+          if (batch == 1 || most_ > 0) {
+            fail(ErrorKind::Unsupported, "{} is too small for one sample; take {}", what, way_out);
+          }
+          fail(ErrorKind::Unsupported, "{} is too small for this batch; take a smaller --batch",
+               what);
         }
         most_ = size = (size + 1) / 2;
-        context_.warn(format(
-            "the GPU's memory is too small for {} samples: they run in parts of {}", batch, size));
+        context_.warn(
+            format("{} is too small for {} samples: they run in parts of {}", what, batch, size));
       }
     }
   }
@@ -267,8 +302,8 @@ class EngineSession final : public Session::Impl {
   Context context_;
   Placement place_;
   std::optional<SampleBytes> sample_bytes_;  ///< where a batch may be split into slices
-  bool samplewise_ = false;                  ///< likewise, on a GPU
-  std::int64_t most_ = 0;                    ///< samples that a GPU had memory for; 0: all so far
+  bool samplewise_ = false;                  ///< likewise, where memory is short
+  std::int64_t most_ = 0;                    ///< samples that there was memory for; 0: all so far
   std::unique_ptr<Program> program_;
 };
 

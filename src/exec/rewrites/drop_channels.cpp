@@ -11,7 +11,8 @@ namespace {
 
 /// Marks the channels that one of the layer's weights multiplies by more than zero.
 void mark_read(const Tensor& weight, std::vector<bool>& read) {
-  const std::span<const std::byte> bytes = weight.bytes();
+  const Tensor held = weight.held();
+  const std::span<const std::byte> bytes = held.bytes();
   const auto inputs = static_cast<std::size_t>(weight.shape()[1]);
   const std::size_t filter = bytes.size() / static_cast<std::size_t>(weight.shape()[0]) / inputs;
   read.resize(inputs, false);

@@ -118,6 +118,20 @@ ConstantForm form_of(const TensorProto& proto) {
   return form;
 }
 
+/// Weights stay in their file until they are wanted; what is small is wanted by many.
+Tensor read_outside(const TensorProto& proto, DType dtype, Shape shape, std::uint64_t expected,
+                    Source& source) {
+  const std::size_t alignment = source.options().align ? alignment_of(dtype) : 1;
+  auto bytes = source.outside(proto, expected, alignment);
+  if (expected == 0) return Tensor::zeros(dtype, std::move(shape));
+  if (expected > Source::kSmall && dtype != DType::Bool) {
+    return Tensor::stored(dtype, std::move(shape), std::move(bytes));
+  }
+  auto now = bytes->hold();
+  const std::span<const std::byte> view(now.get(), static_cast<std::size_t>(expected));
+  return tensor_over(dtype, std::move(shape), {view, std::move(now)}, source.options());
+}
+
 }  // namespace
 
 Tensor tensor_over(DType dtype, Shape shape, Stored stored, const ReadOptions& options) {
@@ -151,9 +165,8 @@ std::optional<ReadTensor> read_tensor(const TensorProto& proto, Source& source) 
     fail(ErrorKind::BadModel, "its shape {} is too large for {}", to_string(shape), name_of(dtype));
   }
   if (proto.data_location() == kExternal) {
-    return ReadTensor{
-        tensor_over(dtype, std::move(shape), source.outside(proto, *size), source.options()),
-        ConstantForm::External};
+    return ReadTensor{read_outside(proto, dtype, std::move(shape), *size, source),
+                      ConstantForm::External};
   }
   if (proto.has_quench_form()) {
     return ReadTensor{read_lifted(proto, dtype, std::move(shape), *size, source), form_of(proto)};

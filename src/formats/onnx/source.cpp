@@ -103,33 +103,37 @@ Stored Source::inside(std::uint64_t position, std::uint64_t size) const {
           file_.owner};
 }
 
-const MappedFile& Source::open(const std::string& location) {
+const WindowedFile& Source::open(const std::string& location) {
   auto& file = files_[location];
   if (options_.locations != nullptr) options_.locations->insert(location);
   if (!file) {
     const auto redirect = options_.redirects.find(location);
-    file = MappedFile::open(redirect != options_.redirects.end()
-                                ? redirect->second
-                                : resolve(folder_, location).string());
+    file = WindowedFile::open(redirect != options_.redirects.end()
+                                  ? redirect->second
+                                  : resolve(folder_, location).string());
   }
   return *file;
 }
 
-Stored Source::outside(const TensorProto& proto, std::uint64_t expected) {
+std::shared_ptr<const ByteSource> Source::outside(const TensorProto& proto, std::uint64_t expected,
+                                                  std::size_t alignment) {
   if (numbered_)
     fail(ErrorKind::BadModel, "its data is external, but this file holds all its data");
   const Place place = place_of(proto, expected);
-  const MappedFile& file = open(place.location);
-  const std::uint64_t size = file.bytes().size();
-  if (place.offset > size || expected > size - place.offset) {
+  const WindowedFile& file = open(place.location);
+  if (place.offset > file.size() || expected > file.size() - place.offset) {
     fail(ErrorKind::BadModel,
          "its data should lie at {} + {} bytes of '{}', which has only {}; the data file does not "
          "belong to this model or is truncated",
-         place.offset, expected, place.location, size);
+         place.offset, expected, place.location, file.size());
   }
-  const auto bytes = file.bytes().subspan(static_cast<std::size_t>(place.offset),
-                                          static_cast<std::size_t>(expected));
-  return {bytes, files_[place.location]};
+  auto& known = outside_[{place.location, place.offset, expected}];
+  const auto size = static_cast<std::size_t>(expected);
+  if (!known) {
+    known =
+        size <= kSmall ? file.copy(place.offset, size) : file.part(place.offset, size, alignment);
+  }
+  return known;
 }
 
 }  // namespace quench::onnx

@@ -57,7 +57,7 @@ class Store {
   /// What the data file holds: ranges, in order of their offset.
   struct Block {
     std::uint64_t offset;
-    std::span<const std::byte> bytes;
+    Tensor tensor;
   };
   std::span<const Block> blocks() const noexcept { return blocks_; }
 
@@ -75,7 +75,7 @@ class Store {
   std::vector<Tensor> parts_;
   std::uint64_t end_ = 0;
   /// Tensors that share bytes share them in the data file, too.
-  std::map<std::pair<const std::byte*, std::size_t>, std::uint64_t> placed_;
+  std::map<std::pair<const void*, std::size_t>, std::uint64_t> placed_;
 };
 
 }  // namespace quench::onnx

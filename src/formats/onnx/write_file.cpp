@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a model, and its data file where weights are external.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -38,14 +39,31 @@ void write_text(const Rope& text, AtomicFile& file) {
   }
 }
 
+/// A tensor at a time, and of that what has been written need not stay.
 void write_blocks(std::span<const Store::Block> blocks, AtomicFile& file) {
   constexpr std::array<std::byte, 64> kPadding{};
+  constexpr std::size_t kStep = std::size_t{16} << 20;
   std::uint64_t end = 0;
   for (const Store::Block& block : blocks) {
     file.write(std::span(kPadding).first(static_cast<std::size_t>(block.offset - end)));
-    file.write(block.bytes);
-    end = block.offset + block.bytes.size();
+    const Tensor tensor = block.tensor.held();
+    const auto bytes = tensor.bytes();
+    for (std::size_t done = 0; done < bytes.size(); done += kStep) {
+      const auto part = bytes.subspan(done, std::min(kStep, bytes.size() - done));
+      file.write(part);
+      if (block.tensor.is_stored()) release_pages(part);
+    }
+    end = block.offset + bytes.size();
   }
+}
+
+/// More than a file takes, before anything is brought in to be put there.
+bool must_be_outside(const Model& model, std::uint64_t max_file_bytes) {
+  std::uint64_t stored = 0;
+  for (const Value& value : model.graph.values()) {
+    if (value.constant && value.constant->is_stored()) stored += value.constant->num_bytes();
+  }
+  return stored > max_file_bytes;
 }
 
 void check_size(const Prepared& prepared, std::uint64_t max_file_bytes) {
@@ -97,6 +115,8 @@ class StagedWhole final : public Staged {
 std::unique_ptr<Staged> stage_file(const Model& model, const std::string& path,
                                    const SaveOptions& options, std::uint64_t max_file_bytes) {
   SaveOptions::Data data = options.data;
+  const bool inside = data == SaveOptions::Data::Inside;
+  if (inside && must_be_outside(model, max_file_bytes)) data = SaveOptions::Data::External;
   const Prepared prepared = prepare(model, data, "data");
   const bool too_large = prepared.text.size > max_file_bytes;
   if (too_large) data = SaveOptions::Data::External;

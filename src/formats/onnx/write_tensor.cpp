@@ -27,8 +27,8 @@ Store Store::of_parts() {
 }
 
 bool Store::goes_outside(const Tensor& tensor, ConstantForm form) const {
-  if (tensor.dtype() == DType::String || tensor.bytes().empty()) return false;
-  if (data_ == SaveOptions::Data::External) return tensor.bytes().size() >= kMinOutside;
+  if (tensor.dtype() == DType::String || tensor.num_bytes() == 0) return false;
+  if (data_ == SaveOptions::Data::External) return tensor.num_bytes() >= kMinOutside;
   return data_ == SaveOptions::Data::AsRead && form == ConstantForm::External;
 }
 
@@ -55,7 +55,7 @@ void Store::write(const Tensor& tensor, ConstantForm form, TensorProto& proto) {
 }
 
 void Store::write_inside(const Tensor& tensor, std::uint32_t field, TensorProto& proto) {
-  if (tensor.bytes().empty() && field != kRawData) return;
+  if (tensor.num_bytes() == 0 && field != kRawData) return;
   Payload& place = *proto.mutable_quench_payload();
   place.set_field(field);
   place.set_position(payloads_.size());
@@ -68,22 +68,21 @@ void Store::write_part(const Tensor& tensor, ConstantForm form, TensorProto& pro
   Payload& place = *proto.mutable_quench_payload();
   place.set_field(kRawData);
   place.set_position(parts_.size());
-  place.set_size(tensor.bytes().size());
+  place.set_size(tensor.num_bytes());
   parts_.push_back(tensor);
 }
 
 void Store::write_outside(const Tensor& tensor, TensorProto& proto) {
-  const auto bytes = tensor.bytes();
-  const auto [known, is_new] = placed_.try_emplace({bytes.data(), bytes.size()}, 0);
+  const auto [known, is_new] = placed_.try_emplace({tensor.identity(), tensor.num_bytes()}, 0);
   if (is_new) {
     known->second = (end_ + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
-    end_ = known->second + bytes.size();
-    blocks_.push_back({known->second, bytes});
+    end_ = known->second + tensor.num_bytes();
+    blocks_.push_back({known->second, tensor});
   }
   proto.set_data_location(1);
   add_entry(proto, "location", location_);
   add_entry(proto, "offset", std::to_string(known->second));
-  add_entry(proto, "length", std::to_string(bytes.size()));
+  add_entry(proto, "length", std::to_string(tensor.num_bytes()));
 }
 
 }  // namespace quench::onnx

@@ -47,7 +47,7 @@ class Comparison {
         right = same(buffers[i - begin].bytes, bytes);
       }
       if (!right) differ(i);
-      release_pages(bytes);
+      parts_[i].drop();
     }
   }
 
@@ -64,7 +64,7 @@ void for_groups(std::span<const Tensor> tensors, std::uint64_t bytes,
   std::size_t begin = 0;
   std::uint64_t size = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const std::uint64_t next = tensors[i].bytes().size();
+    const std::uint64_t next = tensors[i].num_bytes();
     if (i > begin && size + next > bytes) {
       work(begin, i);
       begin = i;

@@ -59,7 +59,7 @@ std::uint64_t num_chunks(const Coder& coder, std::uint64_t count) noexcept {
 
 PackedTensor plan_tensor(const Tensor& tensor, bool encode) {
   PackedTensor plan;
-  plan.size = tensor.bytes().size();
+  plan.size = tensor.num_bytes();
   plan.storage = Storage::Streams;
   plan.layout = layout_of(tensor.dtype());
   const std::uint64_t count = plan.num_symbols();

@@ -37,7 +37,7 @@ struct Task {
 
 std::uint64_t total_size(std::span<const Tensor> parts) {
   std::uint64_t total = 0;
-  for (const Tensor& each : parts) total += each.bytes().size();
+  for (const Tensor& each : parts) total += each.num_bytes();
   return total;
 }
 
@@ -45,13 +45,14 @@ std::uint64_t total_size(std::span<const Tensor> parts) {
 void find_same(std::span<const Tensor> parts, std::vector<PackedTensor>& plans) {
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::size_t> known;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Bytes bytes = parts[i].bytes();
-    if (bytes.size() < kSmall) continue;
+    if (parts[i].num_bytes() < kSmall) continue;
+    const Tensor tensor = parts[i].held();
+    const Bytes bytes = tensor.bytes();
     const auto [place, is_new] = known.try_emplace({bytes.size(), checksum(bytes)}, i);
-    const Bytes other = parts[place->second].bytes();
-    const bool same = is_new || std::memcmp(bytes.data(), other.data(), bytes.size()) == 0;
-    release_pages(bytes);
-    release_pages(other);
+    const Tensor other = parts[place->second].held();
+    const bool same = is_new || std::memcmp(bytes.data(), other.bytes().data(), bytes.size()) == 0;
+    tensor.drop();
+    other.drop();
     if (is_new || !same) continue;
     plans[i].storage = Storage::Same;
     plans[i].other = place->second;
@@ -67,7 +68,7 @@ void make_pools(std::vector<Tensor>& parts, std::vector<PackedTensor>& plans) {
   }
   for (const auto& [dtype, numbers] : members) {
     std::size_t total = 0;
-    for (const std::size_t i : numbers) total += parts[i].bytes().size();
+    for (const std::size_t i : numbers) total += parts[i].num_bytes();
     if (total < kSmall) continue;
     const auto count = static_cast<std::int64_t>(8 * total) / info(dtype).bits;
     Tensor pool = Tensor::zeros(dtype, {count});
@@ -158,7 +159,7 @@ class Packer {
 
   void pack() {
     std::vector<PackedTensor> plans(shell_.parts.size());
-    for (std::size_t i = 0; i < plans.size(); ++i) plans[i].size = shell_.parts[i].bytes().size();
+    for (std::size_t i = 0; i < plans.size(); ++i) plans[i].size = shell_.parts[i].num_bytes();
     find_same(shell_.parts, plans);
     make_pools(shell_.parts, plans);
     for (PackedTensor& plan : plans) tensors_.emplace_back().plan = std::move(plan);
@@ -208,7 +209,7 @@ class Packer {
     for (std::size_t i = 0; i < plans.size(); ++i) {
       tensors_[begin + i].offset = end_;
       tensors_[begin + i].stored = 0;
-      release_pages(parts[i].bytes());
+      parts[i].drop();
       set_down(plans[i], tensors_[begin + i]);
     }
     for (const Task& task : tasks) {

@@ -236,8 +236,9 @@ class Reconstruction {
     for (const at::Tensor& value : program_.run(batches_.plain(0, 1).feeds, all)) {
       if (value.defined()) elements += value.numel();
     }
-    return std::clamp<std::int64_t>(kMostStored / elements, 1,
-                                    std::min(kBatch, batches_.samples()));
+    const auto ceiling = static_cast<std::int64_t>(memory_ceiling(context_));
+    const std::int64_t most = ceiling > 0 ? std::min(kMostStored, ceiling / 16) : kMostStored;
+    return std::clamp<std::int64_t>(most / elements, 1, std::min(kBatch, batches_.samples()));
   }
 
   std::int64_t steps_of_all() const {
@@ -322,5 +323,5 @@ extern "C" __attribute__((visibility("default"))) quench::qat::Result quench_eng
   quench::exec::start_engine();
   const quench::qat::Threads threads(request.context.num_threads());
   return quench::qat::without_torch_errors(
-      [&] { return quench::qat::Reconstruction(request).run(); });
+      request.context, [&] { return quench::qat::Reconstruction(request).run(); });
 }

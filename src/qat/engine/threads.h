@@ -4,8 +4,12 @@
 
 #include <omp.h>
 
+#include <new>
+
 #include "base/format.h"
+#include "base/memory.h"
 #include "exec/engine/device.h"
+#include "exec/engine/pool_allocator.h"
 #include "qat/engine/torch.h"
 #include "quench/context.h"
 
@@ -35,11 +39,20 @@ inline exec::Placement training_place(const Context& context) {
   return exec::open_device(context);
 }
 
-/// Runs `work`; what libtorch refuses becomes one sentence.
+/// Runs `work` under the context's ceiling; what libtorch or memory refuses becomes one sentence.
 template <typename Work>
-auto without_torch_errors(const Work& work) {
+auto without_torch_errors(const Context& context, const Work& work) {
+  const exec::CeilingScope ceiling(memory_ceiling(context));
   try {
     return work();
+  } catch (const std::bad_alloc&) {
+    if (context.max_memory_mb == 0) {
+      fail(ErrorKind::Unsupported, "there is not enough memory to train this model");
+    }
+    fail(ErrorKind::Unsupported,
+         "training and reconstruction hold all weights, and what a step makes, in memory: the "
+         "ceiling of {} MB is too small; take a higher --max-memory",
+         context.max_memory_mb);
   } catch (const c10::Error& error) {
     const std::string whole = error.what_without_backtrace();
     fail(ErrorKind::Internal, "libtorch: {}", whole.substr(0, whole.find('\n')));

@@ -299,5 +299,6 @@ extern "C" __attribute__((visibility("default"))) quench::qat::Result quench_eng
     const quench::qat::Request& request) {
   quench::exec::start_engine();
   const quench::qat::Threads threads(request.context.num_threads());
-  return quench::qat::without_torch_errors([&] { return quench::qat::Trainer(request).run(); });
+  return quench::qat::without_torch_errors(request.context,
+                                           [&] { return quench::qat::Trainer(request).run(); });
 }

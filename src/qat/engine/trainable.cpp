@@ -52,7 +52,7 @@ extern "C" __attribute__((visibility("default"))) quench::Trainable* quench_engi
     const quench::Model& model, const quench::QuantPlan& plan, const quench::QuanterMaker& make,
     const quench::Context& context) {
   quench::exec::start_engine();
-  return quench::qat::without_torch_errors([&]() -> quench::Trainable* {
+  return quench::qat::without_torch_errors(context, [&]() -> quench::Trainable* {
     return new quench::qat::ProgramModel(model, plan, make, context);
   });
 }

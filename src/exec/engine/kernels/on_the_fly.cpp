@@ -64,7 +64,7 @@ std::shared_ptr<const quant::PackedRows> pack(const OpContext& context, const at
     return nullptr;
   }
   const auto packed = pack_rows(integers, std::move(params));
-  release_pages(context.graph.constant(context.node.input(OnTheFlyNode::kWeight))->bytes());
+  context.graph.constant(context.node.input(OnTheFlyNode::kWeight))->drop();
   return packed;
 }
 

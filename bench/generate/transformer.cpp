@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The encoder of BERT base, written out as exporters write it, with random weights.
+// The encoder of BERT, as wide and deep as wanted, written out as exporters write it.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -8,10 +9,8 @@
 namespace quench::generate {
 namespace {
 
-constexpr std::int64_t kHidden = 768;
-constexpr std::int64_t kHeads = 12;
-constexpr std::int64_t kHeadSize = kHidden / kHeads;
-constexpr std::int64_t kInner = 3072;
+constexpr std::int64_t kHeadSize = 64;
+constexpr std::int64_t kBaseHidden = 768;
 constexpr std::int64_t kVocabulary = 30522;
 constexpr std::int64_t kPositions = 512;
 constexpr double kLimit = 0.035;  // a standard deviation of 0.02, as BERT starts with
@@ -19,7 +18,8 @@ constexpr std::int64_t kFirstLayerNormalization = 17;
 
 class Bert {
  public:
-  explicit Bert(const Options& options) : build_(options, "bert-base"), layers_(options.layers) {}
+  Bert(const Options& options, const char* name, std::int64_t hidden, std::int64_t layers)
+      : build_(options, name), hidden_(hidden), inner_(4 * hidden), layers_(layers) {}
 
   Model make() {
     const ValueId ids = build_.input("input_ids", DType::Int64, {-1, -1}, {"N", "S"});
@@ -27,19 +27,19 @@ class Bert {
     ValueId value = embed(ids);
     const ValueId bias = mask_bias(mask);
     for (std::int64_t index = 0; index < layers_; ++index) value = layer(value, bias);
-    build_.output(value, "last_hidden_state", {-1, -1, kHidden}, {"N", "S"});
+    build_.output(value, "last_hidden_state", {-1, -1, hidden_}, {"N", "S"});
     return build_.take();
   }
 
  private:
   ValueId embed(ValueId ids) {
     const ValueId words =
-        build_.apply("Gather", {build_.weight({kVocabulary, kHidden}, kLimit), ids});
+        build_.apply("Gather", {build_.weight({kVocabulary, hidden_}, kLimit), ids});
     const ValueId length = build_.apply("Gather", {build_.apply("Shape", {ids}), build_.ints({1})});
-    const ValueId positions = build_.apply("Slice", {build_.weight({kPositions, kHidden}, kLimit),
+    const ValueId positions = build_.apply("Slice", {build_.weight({kPositions, hidden_}, kLimit),
                                                      build_.ints({0}), length, build_.ints({0})});
     const ValueId sum = build_.apply("Add", {words, positions});
-    return norm(build_.apply("Add", {sum, build_.weight({kHidden}, kLimit)}));
+    return norm(build_.apply("Add", {sum, build_.weight({hidden_}, kLimit)}));
   }
 
   /// 0 where a token counts, a large negative number where it does not, as [N,1,1,S].
@@ -51,10 +51,10 @@ class Bert {
   }
 
   ValueId layer(ValueId value, ValueId bias) {
-    const ValueId attended = dense(attention(value, bias), kHidden, kHidden);
+    const ValueId attended = dense(attention(value, bias), hidden_, hidden_);
     value = norm(build_.apply("Add", {attended, value}));
-    const ValueId inner = gelu(dense(value, kHidden, kInner));
-    return norm(build_.apply("Add", {dense(inner, kInner, kHidden), value}));
+    const ValueId inner = gelu(dense(value, hidden_, inner_));
+    return norm(build_.apply("Add", {dense(inner, inner_, hidden_), value}));
   }
 
   ValueId attention(ValueId value, ValueId bias) {
@@ -67,13 +67,14 @@ class Bert {
     Node& softmax = build_.node("Softmax", {build_.apply("Add", {scores, bias})});
     softmax.set("axis", std::int64_t{-1});
     const ValueId mixed = build_.apply("MatMul", {softmax.outputs.front(), values});
-    return build_.apply("Reshape", {transpose(mixed, {0, 2, 1, 3}), build_.ints({0, 0, kHidden})});
+    return build_.apply("Reshape", {transpose(mixed, {0, 2, 1, 3}), build_.ints({0, 0, hidden_})});
   }
 
   /// A projection, cut into heads.
   ValueId heads(ValueId value, const Ints& order) {
     const ValueId cut = build_.apply(
-        "Reshape", {dense(value, kHidden, kHidden), build_.ints({0, 0, kHeads, kHeadSize})});
+        "Reshape",
+        {dense(value, hidden_, hidden_), build_.ints({0, 0, hidden_ / kHeadSize, kHeadSize})});
     return transpose(cut, order);
   }
 
@@ -96,8 +97,8 @@ class Bert {
   }
 
   ValueId norm(ValueId value) {
-    const ValueId scale = build_.spread({kHidden}, 0.8, 1.2);
-    const ValueId bias = build_.weight({kHidden}, 0.1);
+    const ValueId scale = build_.spread({hidden_}, 0.8, 1.2);
+    const ValueId bias = build_.weight({hidden_}, 0.1);
     if (build_.opset() < kFirstLayerNormalization) return written_out_norm(value, scale, bias);
     Node& added = build_.node("LayerNormalization", {value, scale, bias});
     added.set("axis", std::int64_t{-1});
@@ -120,11 +121,24 @@ class Bert {
   }
 
   Builder build_;
+  std::int64_t hidden_;
+  std::int64_t inner_;
   std::int64_t layers_;
 };
 
 }  // namespace
 
-Model bert_base(const Options& options) { return Bert(options).make(); }
+Model bert_base(const Options& options) {
+  return Bert(options, "bert-base", kBaseHidden, options.layers).make();
+}
+
+Model transformer(const Options& options) {
+  const std::int64_t hidden = options.hidden;
+  const std::int64_t wanted = options.size_mb * 1'000'000 / 4;  // numbers
+  const std::int64_t layer = 12 * hidden * hidden;
+  const std::int64_t tables = (kVocabulary + kPositions) * hidden;
+  const std::int64_t layers = std::max<std::int64_t>(1, (wanted - tables + layer / 2) / layer);
+  return Bert(options, "transformer", hidden, layers).make();
+}
 
 }  // namespace quench::generate
