@@ -53,7 +53,7 @@ bool wants_less(const Error& error, const Context& context) {
 
 /// A pass over samples: who runs it, and how far it has come.
 struct Pass {
-  const Session& session;
+  Session& session;
   Tally& tally;
   const CollectOptions& options;
   const Context& context;
