@@ -16,7 +16,12 @@ constexpr std::string_view kLast = "nothing that runs on integers is behind it";
 
 class Chooser {
  public:
-  Chooser(const Job& job, std::vector<NodePlan>& nodes) : job_(job), nodes_(nodes) {}
+  Chooser(const Job& job, std::vector<NodePlan>& nodes)
+      : job_(job), nodes_(nodes), before_layer_(nodes.size()) {
+    for (NodeId id = count() - 1; id >= 0; --id) {
+      before_layer_[static_cast<std::size_t>(id)] = leads_to_layer(id);
+    }
+  }
 
   void run() {
     keep_biases_in_float();
@@ -98,12 +103,38 @@ class Chooser {
     }
   }
 
+  bool leads_to_layer(NodeId id) const {
+    for (const ValueId output : job_.node(id).outputs) {
+      if (output == kNoValue) continue;
+      for (const NodeId reader : job_.uses.consumers[static_cast<std::size_t>(output)]) {
+        if (is_layer(job_.node(reader)) || before_layer_[static_cast<std::size_t>(reader)]) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /// Whether a node that reads integers has some to make. Behind the last layer a target may want
+  /// them anyway, but not of arithmetic: boxes that are decoded in 8 bits cost RFB-320 six points
+  /// of F1.
+  bool makes_integers(NodeId id) const {
+    if (!job_.target.integer_ends || before_layer_[static_cast<std::size_t>(id)]) {
+      return feeds_integers(id);
+    }
+    const Node& node = job_.node(id);
+    return !ops::is(node, ops::kOperands) &&
+           std::ranges::all_of(data_inputs(node), [&](std::size_t i) {
+             return job_.graph.constant(node.inputs[i]) != nullptr || from_integers(node.inputs[i]);
+           });
+  }
+
   bool drop_lonely() {
     bool changed = false;
     for (NodeId id = 0; id < count(); ++id) {
       if (!on_integers(id) || is_layer(job_.node(id))) continue;
       const bool alone = !reads_integers(id);
-      if (!alone && (job_.target.integer_ends || feeds_integers(id))) continue;
+      if (!alone && makes_integers(id)) continue;
       plan(id) = NodePlan{.reason = std::string(alone ? kAlone : kLast)};
       changed = true;
     }
@@ -128,6 +159,7 @@ class Chooser {
 
   const Job& job_;
   std::vector<NodePlan>& nodes_;
+  std::vector<bool> before_layer_;  ///< by node: a layer is somewhere behind it
 };
 
 }  // namespace

@@ -65,6 +65,7 @@ class Linter {
     if (op == nullptr) return std::string(target_.otherwise);
     if (op->kind == NodePlan::Kind::Float) return std::string(op->reason);
     if (op->kind == NodePlan::Kind::PassThrough) return refuse_mover(node);
+    if (node.op_type == "Concat" && reads_bytes(node)) return "";
     if (target_.refuse != nullptr) {
       if (std::string reason = target_.refuse(graph_, before_lowering(node)); !reason.empty()) {
         return reason;
@@ -81,6 +82,11 @@ class Linter {
     if (!target_.quantize_outputs) return "";
     if (op->float_output) return refuse_float_output(node);
     return refuse_output(node);
+  }
+
+  bool reads_bytes(const Node& node) const {
+    return std::ranges::all_of(node.inputs,
+                               [&](ValueId id) { return is_8_bit(graph_[id].type.dtype); });
   }
 
   /// The node with its stored integers as weights: they have the shape that the float ones had.

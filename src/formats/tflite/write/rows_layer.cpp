@@ -164,8 +164,9 @@ int bias_of(Writer& writer, const Node& node, bool integers, std::int64_t channe
   for (std::size_t i = 0; i < to.size(); ++i) {
     const float scale = x.scale[0] * w.scale[w.scale.size() == 1 ? 0 : i];
     if (i < w.scale.size()) scales.scale.push_back(scale);
-    to[i] = static_cast<std::int32_t>(
-        std::clamp(std::nearbyint(double{floats.data<float>()[i]} / scale), -kMost, kMost));
+    const double steps = std::nearbyint(double{floats.data<float>()[i]} / scale);
+    // A scale of zero has none to count in.
+    to[i] = static_cast<std::int32_t>(std::isnan(steps) ? 0 : std::clamp(steps, -kMost, kMost));
   }
   scales.zero_point.assign(scales.scale.size(), 0);
   return writer.add_constant(name, sums, scales);
