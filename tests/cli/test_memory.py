@@ -10,8 +10,8 @@ import unittest
 import harness
 
 MB = 1_000_000
-SIZE = 300  # MB of weights
-CEILING = 260  # the engine alone takes about 180
+SIZE = 400  # MB of weights
+CEILING = 330  # the engine alone takes about 180
 DATA = ("--data", "input_ids:ids.npy,attention_mask:mask.npy")
 
 
@@ -20,7 +20,7 @@ class MemoryTest(harness.CliTest):
     def setUpClass(cls):
         super().setUpClass()
         subprocess.run([str(harness.BINARY / "quench_generate"), "transformer", str(cls.dir / "large.onnx"),
-                        "--size-mb", str(SIZE), "--hidden", "256", "--external"], check=True)
+                        "--size-mb", str(SIZE), "--hidden", "512", "--external"], check=True)
         source = random.Random(1)
         harness.write_npy(cls.dir / "ids.npy", "<i8", (4, 8), [source.randrange(30000) for _ in range(32)])
         harness.write_npy(cls.dir / "mask.npy", "<i8", (4, 8), [1] * 32)
@@ -51,7 +51,7 @@ class MemoryTest(harness.CliTest):
         for bits in (8, 4):
             words = ("quantize", "large.onnx", "--type", "weight", "--bits", bits, "--quiet", "--threads", "1")
             self.run_quench(*words, "-o", "free.onnx")
-            self.assertLess(self.peak_of(*words, "-o", "narrow.onnx", virtual=250), 150)
+            self.assertLess(self.peak_of(*words, "-o", "narrow.onnx", virtual=300), 200)
             self.assertTrue(self.same("free.onnx.data", "narrow.onnx.data"))
         self.assertEqual(list(self.dir.glob(".quench-*")), [])
 
