@@ -72,7 +72,6 @@ class QuantizeOptions(_Job, total=False):
     reconstruct_steps: int
     flip: bool
     crop: int
-    mixup: float
     stats: Sequence[str]
     batch: int
     held_out: int
@@ -157,7 +156,6 @@ class AnalyzeOptions(_Job, total=False):
     reconstruct_steps: int
     flip: bool
     crop: int
-    mixup: float
     stats: Sequence[str]
     batch: int
     held_out: int
@@ -239,7 +237,6 @@ class TrainOptions(_Job, total=False):
     warmup: float
     flip: bool
     crop: int
-    mixup: float
     freeze_norm: int
     patience: int
     weight_quanter: str
