@@ -11,10 +11,12 @@ namespace quench::plan {
 namespace {
 
 constexpr std::string_view kChannelWise = "channel_wise_";
-/// What the first and the last layers read, and what the model gives, keeps these bits where
-/// activations have fewer: pixels come with 8, and no layer can make up for what is lost there. So
-/// do the published networks of 4 bits (LSQ, PACT, BRECQ).
+/// What the first and the last layers read, and what the model gives, keeps 8 bits where
+/// activations have 4 or fewer: pixels come with 8, and no layer can make up for what is lost
+/// there. So do the published networks of 4 bits (LSQ, PACT, BRECQ). Who asks for 7 wants room for
+/// sums everywhere.
 constexpr int kEdgeBits = 8;
+constexpr int kFewBits = 4;
 
 class Placer {
  public:
@@ -80,9 +82,9 @@ class Placer {
 
   void need(ValueId id, const QuantRule& rule) {
     ValuePlan value{.kind = ValuePlan::Kind::Observed, .spec = activation_spec(rule)};
-    if (edges_[static_cast<std::size_t>(id)] &&
-        rule.activation_bits == job_.config.global.activation_bits) {
-      value.spec.bits = std::max(value.spec.bits, kEdgeBits);
+    const bool asked_for = rule.activation_bits != job_.config.global.activation_bits;
+    if (edges_[static_cast<std::size_t>(id)] && value.spec.bits <= kFewBits && !asked_for) {
+      value.spec.bits = kEdgeBits;
     }
     const auto own = job_.config.value_observers.find(name(id));
     if (own != job_.config.value_observers.end() && !rule.activation_observer) {

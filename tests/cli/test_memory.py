@@ -11,7 +11,7 @@ import harness
 
 MB = 1_000_000
 SIZE = 400  # MB of weights
-CEILING = 330  # the engine alone takes about 180
+CEILING = 400  # without one an evaluation takes 660; the engine alone takes about 180
 DATA = ("--data", "input_ids:ids.npy,attention_mask:mask.npy")
 
 
@@ -68,6 +68,8 @@ class MemoryTest(harness.CliTest):
             scores.append(json.loads(self.printed))
             if ceiling:
                 self.assertLess(max(peaks), CEILING)
+            else:
+                self.assertGreater(max(peaks), 1.2 * CEILING)
         self.assertTrue(self.same("free.stats", "low.stats"))
         self.assertTrue(self.same("free8.onnx.data", "low8.onnx.data"))
         self.assertEqual(scores[0]["cosine"], scores[1]["cosine"])

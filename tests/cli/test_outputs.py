@@ -220,8 +220,12 @@ class OddFilesTest(harness.CliTest):
         self.assertIn("become shorter", result.stderr)
 
     def test_weights_that_shrink_are_an_error(self):
-        self.external_model()
-        self.shrinking("ext.onnx", "images.npy", "ext.onnx.data")
+        """Large ones stay in their file; small ones are read once."""
+        subprocess.run([str(harness.BINARY / "quench_generate"), "transformer", str(self.dir / "large.onnx"),
+                        "--size-mb", "9", "--hidden", "64", "--external"], check=True)
+        harness.write_npy(self.dir / "ids.npy", "<i8", (2, 8), list(range(16)))
+        harness.write_npy(self.dir / "mask.npy", "<i8", (2, 8), [1] * 16)
+        self.shrinking("large.onnx", "input_ids:ids.npy,attention_mask:mask.npy", "large.onnx.data")
 
     def test_samples_that_shrink_are_an_error(self):
         harness.write_npy(self.dir / "long.npy", "<f4", (1, 3, 8, 8), [1.0] * 192)

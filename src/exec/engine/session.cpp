@@ -262,8 +262,8 @@ class EngineSession final : public Session::Impl {
           if (batch == 1 || most_ > 0) {
             fail(ErrorKind::Unsupported, "{} is too small for one sample; take {}", what, way_out);
           }
-          fail(ErrorKind::Unsupported, "{} is too small for this batch; take a smaller --batch",
-               what);
+          fail(ErrorKind::Unsupported,
+               "{} is too small for this batch; take a smaller --batch or {}", what, way_out);
         }
         most_ = size = (size + 1) / 2;
         context_.warn(

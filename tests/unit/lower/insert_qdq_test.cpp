@@ -112,7 +112,7 @@ TEST(InsertQdq, NarrowGridsAreCutBeforeTheQ) {
   Network net;
   net.conv("x", "y").output("y");
   QuantConfig config;
-  config.global.activation_bits = 4;
+  config.global.activation_bits = 5;
   const Model model = net.quantized(config);
   EXPECT_EQ(count(model, "Clip"), 2U);
 }

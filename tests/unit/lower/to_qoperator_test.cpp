@@ -80,7 +80,7 @@ TEST(ToQoperator, NarrowActivationsKeepTheirClip) {
   Network net;
   net.conv("x", "y").conv("y", "out").output("out");
   QuantConfig config;
-  config.global.activation_bits = 4;
+  config.global.activation_bits = 5;
   const Model model = net.quantized(config);
   EXPECT_EQ(ops(to_qoperator(model)), ops(model));
 }

@@ -42,10 +42,13 @@ TEST(Plan, FirstAndLastActivationsKeepEightBits) {
   EXPECT_EQ(plan.values.at("y").spec.bits, 4);
   EXPECT_EQ(plan.values.at("z").spec.bits, 8) << "the last layer reads it";
   EXPECT_EQ(plan.values.at("out").spec.bits, 8);
-  config.by_layer["out"].activation_bits = 3;
+  config.by_type["Conv"].activation_bits = 3;
   EXPECT_EQ(net.plan(config).values.at("out").spec.bits, 3) << "unless somebody asks for it";
-  config.global.activation_bits = 16;
-  EXPECT_EQ(net.plan(config).values.at("x").spec.bits, 16);
+  config.by_type.clear();
+  for (const int bits : {7, 16}) {
+    config.global.activation_bits = bits;
+    EXPECT_EQ(net.plan(config).values.at("x").spec.bits, bits);
+  }
 }
 
 TEST(Plan, HoldsWhileNodesComeAndGo) {
