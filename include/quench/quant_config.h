@@ -70,7 +70,7 @@ struct TargetOp {
   NodePlan::Kind kind = NodePlan::Kind::Float;
   std::string_view op_type;  ///< "": those of `form`
   ops::IntegerForm form{};
-  std::string_view reason;    ///< for Float: why
+  std::string_view reason;    ///< for Float: why; for Integer: why its input needs a scale anyway
   bool float_output = false;  ///< for Integer: its result may stay float
   /// For Integer: the runtime makes its result at one scale only, whose steps divide this.
   std::optional<Range> spans = {};

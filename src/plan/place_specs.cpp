@@ -33,6 +33,7 @@ class Placer {
     for (NodeId id = 0; id < count(); ++id) {
       if (node_plan(id).kind == NodePlan::Kind::PassThrough) place_mover(id);
     }
+    scale_unasked();
     if (job_.target.shared_concat) share_concats();
     share();
     finish_activations();
@@ -183,6 +184,37 @@ class Placer {
       if (output == kNoValue) continue;
       need(output, rule);
       link(name(output), name(node.inputs[0]));
+    }
+  }
+
+  /// Whether the runtime finds a scale for a value: its own, or that of what only moves it.
+  bool has_scale(ValueId id) const {
+    if (plan_.values.contains(name(id))) return true;
+    return std::ranges::any_of(job_.uses.consumers[static_cast<std::size_t>(id)], [&](NodeId each) {
+      const Node& reader = job_.node(each);
+      const TargetOp* op = find_op(job_.target, reader.op_type);
+      return op != nullptr && op->kind == NodePlan::Kind::PassThrough && reader.input(0) == id &&
+             reader.outputs[0] != kNoValue && has_scale(reader.outputs[0]);
+    });
+  }
+
+  /// Float numbers that are computed, and not by a DequantizeLinear of the model's own.
+  bool may_have_scale(ValueId id) const {
+    const NodeId maker = job_.producer(id);
+    return job_.graph.constant(id) == nullptr && maybe_float(job_.graph, id) &&
+           (maker < 0 || job_.node(maker).op_type != "DequantizeLinear");
+  }
+
+  /// Nodes left in float that the runtime runs on integers whenever their result has a scale.
+  void scale_unasked() {
+    for (NodeId id = count() - 1; id >= 0; --id) {
+      const Node& node = job_.node(id);
+      const TargetOp* op = find_op(job_.target, node.op_type);
+      if (op == nullptr || op->kind != NodePlan::Kind::Integer || op->reason.empty()) continue;
+      if (node_plan(id).kind != NodePlan::Kind::Float || !node.domain.empty()) continue;
+      if (may_have_scale(node.inputs[0]) && has_scale(node.outputs[0])) {
+        need(node.inputs[0], job_.rule(node));
+      }
     }
   }
 

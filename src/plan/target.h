@@ -38,6 +38,13 @@ constexpr TargetOp integer_to_float(Which which) {
           .form = which.form,
           .float_output = true};
 }
+/// Likewise; and where its result has a scale the runtime quantises it unasked, so that what it
+/// reads must have one too, for this reason.
+constexpr TargetOp integer_unasked(Which which, std::string_view reason) {
+  TargetOp result = integer_to_float(which);
+  result.reason = reason;
+  return result;
+}
 constexpr TargetOp moves(Which which) {
   return {.kind = NodePlan::Kind::PassThrough, .op_type = which.op_type, .form = which.form};
 }

@@ -204,6 +204,26 @@ TEST(Targets, SharesOfDspHaveAGridOfShares) {
   EXPECT_EQ(grid.zero_point, std::vector<std::int32_t>{0});
 }
 
+/// Whether what an average reads has a scale where only layers are quantised, with a view behind
+/// it.
+bool average_reads_scaled(const char* target, const char* skipped) {
+  testing::Network net;
+  net.conv("x", "a").then("Mul", {"a", "a"}, "m").then("GlobalAveragePool", {"m"}, "mean");
+  net.then("Flatten", {"mean"}, "flat").numbers("w", {2, 3}, std::vector<float>(6, 0.5F));
+  net.then("Gemm", {"flat", "w"}, "out").output("out");
+  QuantConfig config;
+  config.target = target;
+  config.quantizable_op_type = {"Conv", "MatMul", "Gemm"};
+  if (*skipped != 0) config.skip_quant_node = {skipped};
+  return net.plan(config).values.contains("m");
+}
+
+TEST(Targets, PaddleFindsAScaleForWhatAnAverageReads) {
+  EXPECT_TRUE(average_reads_scaled("paddle", "")) << "it would take that of the result";
+  EXPECT_FALSE(average_reads_scaled("paddle", "out")) << "there the result has none";
+  EXPECT_FALSE(average_reads_scaled("openvino", "")) << "the others do as they are told";
+}
+
 /// A ConvTranspose of so many groups with a weight of this shape.
 int axis_of_transposed(const char* target, std::int64_t groups, const Shape& weight) {
   Builder net(13);
