@@ -128,6 +128,8 @@ TEST(Targets, AnUnknownOneSuggestsTheNearest) {
 TEST(Targets, EveryFloatRowSaysWhy) {
   for (const TargetInfo& target : all_targets()) {
     for (const TargetOp& op : target.ops) {
+      // Rows for integers may say why what they read needs a scale.
+      if (op.kind == NodePlan::Kind::Integer) continue;
       EXPECT_EQ(op.kind == NodePlan::Kind::Float, !op.reason.empty())
           << target.name << " " << op.op_type;
     }
