@@ -50,7 +50,7 @@ class Row:
 ROWS = [
     Row("ResNet8 CIFAR-10, W4A4", MODELS / "resnet8_cifar10_bn.onnx", CIFAR_TRAIN, [],
         ["--weight-bits", "4", "--activation-bits", "4"],
-        ["train", "--epochs", "20", "--flip", "--crop", "2"], cifar, 86.0),
+        ["train", "--epochs", "40", "--flip", "--crop", "2"], cifar, 86.0),
     Row("ResNet8 CIFAR-10, W3A8", MODELS / "resnet8_cifar10_bn.onnx", CIFAR_TRAIN, [],
         ["--weight-bits", "3"],
         ["quantize", "--reconstruct", "--flip", "--crop", "4", "--held-out", "400"], cifar, 86.5),
@@ -60,7 +60,7 @@ ROWS = [
         ["--weight-bits", "4"],
         ["quantize", "--reconstruct", "--reconstruct-steps", "1000", "--flip"], photos, 77.0),
     Row("Fashion network, W2A8", FASHION / "fashion.onnx", FASHION_TRAIN,
-        ["--limit", "4000", "--mean", "72.9", "--std", "90"], ["--weight-bits", "2"], ["train"],
+        ["--limit", "20000", "--mean", "72.9", "--std", "90"], ["--weight-bits", "2"], ["train"],
         fashion, 91.0),
 ]
 

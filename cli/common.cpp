@@ -127,8 +127,7 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
     for_experts(app.add_option("--max-memory", flags.max_memory,
                                "Memory to stay under, as 900MB or 8GB: weights stream from their "
                                "file, batches shrink"))
-        ->default_str("")  // no ceiling
-        ->transform(CLI::AsSizeValue(true))
+        ->transform(CLI::AsSizeValue(true).description(""))
         ->type_name("SIZE");
   }
   if (work == Work::Shares) add_rank_flags(app, flags);

@@ -10,7 +10,7 @@ namespace quench {
 /// How a quantised model is trained, or its rounding is learned. Off unless a length is given.
 struct TrainingOptions {
   std::int64_t steps = 0;  ///< batches to train with
-  double epochs = 0;       ///< likewise, as passes over the samples; the longer of both counts
+  double epochs = 0;       ///< likewise, as passes over the samples
   double minutes = 0;      ///< likewise, as time
   std::int64_t batch = 32;
   std::string optimizer = "adamw";  ///< or adam, sgd

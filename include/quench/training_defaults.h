@@ -14,12 +14,10 @@ inline QuantizeOptions training_defaults() {
   return options;
 }
 
-/// Gives the training a length where it has none: passes over the samples, and as many steps as the
-/// rate needs to rise and fall where ten passes over few samples are only a handful.
+/// Gives the training a length where it has none.
 inline void choose_training_length(TrainingOptions& training) {
-  if (training.any()) return;
-  training.epochs = 10;
-  training.steps = 300;
+  constexpr double kEpochs = 10;
+  if (!training.any()) training.epochs = kEpochs;
 }
 
 }  // namespace quench

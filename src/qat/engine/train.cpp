@@ -79,9 +79,9 @@ class Trainer {
       fail(ErrorKind::Unsupported, "the model has no layer with weights to train");
     }
     total_ = options_.steps;
-    if (options_.epochs > 0) {
-      const double batches = options_.epochs * static_cast<double>(batches_.per_epoch());
-      total_ = std::max({total_, std::int64_t{1}, static_cast<std::int64_t>(std::lround(batches))});
+    if (total_ == 0 && options_.epochs > 0) {
+      total_ = std::max<std::int64_t>(
+          1, std::llround(options_.epochs * static_cast<double>(batches_.per_epoch())));
     }
   }
 
