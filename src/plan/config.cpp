@@ -92,15 +92,16 @@ Names names_of(const Graph& graph) {
   return names;
 }
 
-/// By its own name, or as reports call it.
+/// By its own name, or as reports call it: "Conv node 'x'", "unnamed Conv node". Deep models ask
+/// this millions of times, so a label is made only where the name may be one.
 bool is_called(const Graph& graph, const Node& node, const std::string& name) {
-  return key_of(graph, node) == name || label(graph, node) == name;
+  if (key_of(graph, node) == name) return true;
+  return (name.ends_with('\'') || name.ends_with(" node")) && label(graph, node) == name;
 }
 
 bool touches(const Graph& graph, const Node& node, const std::string& tensor) {
-  const ValueId id = graph.find(tensor);
-  return id != kNoValue && (std::ranges::find(node.inputs, id) != node.inputs.end() ||
-                            std::ranges::find(node.outputs, id) != node.outputs.end());
+  const auto is_it = [&](ValueId id) { return id != kNoValue && graph[id].name == tensor; };
+  return std::ranges::any_of(node.inputs, is_it) || std::ranges::any_of(node.outputs, is_it);
 }
 
 }  // namespace
