@@ -48,7 +48,7 @@ def check_learned(folder):
     learn = ["--limit", "300", "--seed", "3"]
     for name, words in {
             "trained W4A4": ["train", "--weight-bits", "4", "--activation-bits", "4", "--steps", "20"],
-            "trained W2A8": ["train", "--weight-bits", "2", "--steps", "30"],
+            "trained W2A8": ["train", "--weight-bits", "2", "--steps", "60"],
             "trained W8A8, batch normalisation kept": ["train", "--steps", "15", "--freeze-norm", "8"],
             "trained with PACT": ["train", "--weight-bits", "4", "--activation-quanter", "pact",
                                   "--steps", "15"],
