@@ -187,17 +187,6 @@ class Placer {
     }
   }
 
-  /// Whether the runtime finds a scale for a value: its own, or that of what only moves it.
-  bool has_scale(ValueId id) const {
-    if (plan_.values.contains(name(id))) return true;
-    return std::ranges::any_of(job_.uses.consumers[static_cast<std::size_t>(id)], [&](NodeId each) {
-      const Node& reader = job_.node(each);
-      const TargetOp* op = find_op(job_.target, reader.op_type);
-      return op != nullptr && op->kind == NodePlan::Kind::PassThrough && reader.input(0) == id &&
-             reader.outputs[0] != kNoValue && has_scale(reader.outputs[0]);
-    });
-  }
-
   /// Float numbers that are computed, and not by a DequantizeLinear of the model's own.
   bool may_have_scale(ValueId id) const {
     const NodeId maker = job_.producer(id);
@@ -205,16 +194,24 @@ class Placer {
            (maker < 0 || job_.node(maker).op_type != "DequantizeLinear");
   }
 
-  /// Nodes left in float that the runtime runs on integers whenever their result has a scale.
+  /// Nodes left in float that the runtime runs on integers whenever it finds a scale for their
+  /// result: its own, or that of what only moves it.
   void scale_unasked() {
-    for (NodeId id = count() - 1; id >= 0; --id) {
+    std::vector<bool> moved(job_.graph.values().size(), false);
+    const auto has_scale = [&](ValueId id) {
+      return id != kNoValue &&
+             (moved[static_cast<std::size_t>(id)] || plan_.values.contains(name(id)));
+    };
+    for (NodeId id = count() - 1; id >= 0; --id) {  // readers before makers
       const Node& node = job_.node(id);
       const TargetOp* op = find_op(job_.target, node.op_type);
-      if (op == nullptr || op->kind != NodePlan::Kind::Integer || op->reason.empty()) continue;
+      const ValueId input = node.input(0);
+      if (op == nullptr || input == kNoValue || node.outputs.empty()) continue;
+      if (!has_scale(node.outputs[0])) continue;
+      if (op->kind == NodePlan::Kind::PassThrough) moved[static_cast<std::size_t>(input)] = true;
+      if (op->kind != NodePlan::Kind::Integer || op->reason.empty()) continue;
       if (node_plan(id).kind != NodePlan::Kind::Float || !node.domain.empty()) continue;
-      if (may_have_scale(node.inputs[0]) && has_scale(node.outputs[0])) {
-        need(node.inputs[0], job_.rule(node));
-      }
+      if (may_have_scale(input)) need(input, job_.rule(node));
     }
   }
 
