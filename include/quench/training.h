@@ -22,6 +22,7 @@ struct TrainingOptions {
   std::string loss = "auto";     ///< or labels, distill; auto: labels where a file of them is given
   bool flip = false;             ///< images are mirrored half of the time
   std::int64_t crop = 0;         ///< images are moved by up to so many pixels
+  double zoom = 1;               ///< images are cut to a part, at least this share of their area
   std::int64_t freeze_norm = 0;  ///< steps after which batch normalisation keeps its statistics
   std::int64_t patience = 0;     ///< validations without gain until it stops; 0: never
   std::string weight_quanter = "lsq";

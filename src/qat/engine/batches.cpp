@@ -3,6 +3,7 @@
 #include "qat/engine/batches.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -12,11 +13,36 @@
 namespace quench::qat {
 namespace {
 
-/// Mirrors and moves an image [1, C, H, W].
+constexpr double kLongest = 4.0 / 3;  ///< width by height of an image's part, or the reverse
+
+/// From 0 to 1, of which `random` has 53 bits: the standard's distributions differ between libraries.
+double fraction(std::mt19937_64& random) {
+  return static_cast<double>(random() >> 11U) / static_cast<double>(1ULL << 53U);
+}
+
+/// A random part of an image, at least `least` of its area, as large as the image was.
+at::Tensor enlarged(const at::Tensor& image, double least, std::mt19937_64& random) {
+  const double area = least + (1 - least) * fraction(random);
+  const double shape = std::pow(kLongest, 2 * fraction(random) - 1);  // width by height
+  const auto part = [&](std::int64_t size, double share) {
+    const auto wanted = std::llround(static_cast<double>(size) * std::sqrt(share));
+    const std::int64_t length = std::clamp<std::int64_t>(wanted, 1, size);
+    const auto places = static_cast<double>(size - length + 1);
+    return Share{.first = static_cast<std::int64_t>(places * fraction(random)), .count = length};
+  };
+  const Share rows = part(image.size(2), area / shape);
+  const Share columns = part(image.size(3), area * shape);
+  return at::upsample_bilinear2d(
+      image.narrow(2, rows.first, rows.count).narrow(3, columns.first, columns.count),
+      {image.size(2), image.size(3)}, /*align_corners=*/false);
+}
+
+/// Mirrors, enlarges and moves an image [1, C, H, W].
 at::Tensor augmented(const at::Tensor& image, const TrainingOptions& options,
                      std::mt19937_64& random) {
   at::Tensor result = image;
   if (options.flip && (random() & 1U) != 0) result = at::flip(result, {3});
+  if (options.zoom < 1) result = enlarged(result, options.zoom, random);
   if (options.crop > 0) {
     const auto range = static_cast<std::uint64_t>(2 * options.crop + 1);
     const auto down = static_cast<std::int64_t>(random() % range);
@@ -92,13 +118,26 @@ TrainingBatch Batches::at_step(std::int64_t step, Share part) {
     for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
   }
   const auto first = order_.begin() + (step % per_epoch()) * batch_ + part.first;
-  return join({first, first + part.count}, step, options_.flip || options_.crop > 0, part.first);
+  return join({first, first + part.count}, step, /*augment=*/true, part.first);
+}
+
+std::vector<std::int64_t> Batches::neighbours(std::int64_t first, std::int64_t count) const {
+  std::vector<std::int64_t> which(static_cast<std::size_t>(count));
+  std::iota(which.begin(), which.end(), samples_.calibration().first + first);
+  return which;
 }
 
 TrainingBatch Batches::plain(std::int64_t first, std::int64_t count) {
-  std::vector<std::int64_t> which(static_cast<std::size_t>(count));
-  std::iota(which.begin(), which.end(), samples_.calibration().first + first);
-  return join(which, 0, false);
+  return join(neighbours(first, count), 0, false);
+}
+
+bool Batches::augments() const noexcept {
+  return options_.flip || options_.crop > 0 || options_.zoom < 1;
+}
+
+TrainingBatch Batches::varied(std::int64_t copy, std::int64_t first, std::int64_t count) {
+  // No step of a training has such a number.
+  return join(neighbours(first, count), -1 - copy, true, first);
 }
 
 }  // namespace quench::qat

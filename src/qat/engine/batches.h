@@ -30,11 +30,16 @@ class Batches {
   TrainingBatch at_step(std::int64_t step, Share part);
   /// Samples as they come, without augmentation.
   TrainingBatch plain(std::int64_t first, std::int64_t count);
+  /// Whether images are changed by chance.
+  bool augments() const noexcept;
+  /// Likewise, each sample changed by chance: another change for each `copy`.
+  TrainingBatch varied(std::int64_t copy, std::int64_t first, std::int64_t count);
 
  private:
   /// `place`: that of the first in its batch.
   TrainingBatch join(const std::vector<std::int64_t>& which, std::int64_t step, bool augment,
                      std::int64_t place = 0);
+  std::vector<std::int64_t> neighbours(std::int64_t first, std::int64_t count) const;
 
   const evaluation::Samples& samples_;
   TrainingOptions options_;
