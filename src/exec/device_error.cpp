@@ -24,6 +24,13 @@ Error device_error(const std::string& name, std::string_view reason) {
     return Error(ErrorKind::Usage,
                  format("this machine has no '{}'; `nvidia-smi -L` lists those that it has", name));
   }
+  if (says("out of memory")) {
+    return Error(
+        ErrorKind::Unsupported,
+        format("'{}' has no memory left: other programs hold it (`nvidia-smi` lists them); "
+               "wait for them, or take another GPU or --device cpu",
+               name));
+  }
   return Error(ErrorKind::Unsupported,
                format("'{}' cannot be used: {}", name, reason.substr(0, reason.find('\n'))));
 }

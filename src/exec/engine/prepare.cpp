@@ -100,9 +100,10 @@ Graph prepare(Model model, const SessionOptions& options, CompileOptions& compil
     if (!batch.empty()) compile.sample_bytes = bytes_of_sample(model.graph, batch);
   } else if (compile.place.away()) {
     infer_types(model);
+    // Asked before fusion: nobody knows of fused nodes whether samples meet in them.
+    compile.samplewise = !batch_of_samples(model.graph).empty();
     if (!options.tap_all && !options.reference) rewrites::run(model, Names(kFuseAway), keep);
     infer_types(model);
-    compile.samplewise = !batch_of_samples(model.graph).empty();
   }
   if (twice) round_twice(model.graph);
   return std::move(model.graph);

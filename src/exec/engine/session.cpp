@@ -115,6 +115,8 @@ class ThreadCount {
   int before_;
 };
 
+constexpr std::string_view kGpuIsFull = "out of memory";  ///< in what libtorch says then
+
 class EngineSession final : public Session::Impl {
  public:
   EngineSession(Model&& model, const SessionOptions& options, const Context& context)
@@ -170,9 +172,7 @@ class EngineSession final : public Session::Impl {
     EngineValues values;
     for (const auto& [name, tensor] : feeds) {
       check_feed(program_->graph()[find(name, "feed")], tensor);
-      const at::Tensor here = to_torch(tensor);
-      values.emplace(name,
-                     inside(place_.away() && place_.wants(here) ? fetch(here, place_) : here));
+      values.emplace(name, inside(brought(to_torch(tensor))));
     }
     return values;
   }
@@ -213,6 +213,18 @@ class EngineSession final : public Session::Impl {
   }
 
  private:
+  /// To where the model runs. What the GPU's memory has no room for stays here: the run brings it,
+  /// in parts if it must.
+  at::Tensor brought(const at::Tensor& here) const {
+    if (!place_.away() || !place_.wants(here)) return here;
+    try {
+      return fetch(here, place_);
+    } catch (const c10::Error& error) {
+      if (std::string_view(error.what()).find(kGpuIsFull) == std::string_view::npos) throw;
+      return here;
+    }
+  }
+
   /// Whether our kernels can be had on this GPU; else values are copied and counted on the CPU.
   bool gpu_counts(const Context& context) const {
     try {
@@ -234,7 +246,7 @@ class EngineSession final : public Session::Impl {
 
   /// On a GPU, whose memory is not to be had by waiting: a batch that does not fit is run in parts.
   std::vector<at::Tensor> run_away(const Feeds& slots, const std::vector<int>& ids) {
-    return run_in_parts(slots, ids, "out of memory", "the GPU's memory", "--device cpu");
+    return run_in_parts(slots, ids, kGpuIsFull, "the GPU's memory", "--device cpu");
   }
 
   /// Likewise where the caller has set a ceiling.

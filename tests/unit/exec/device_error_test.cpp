@@ -27,6 +27,8 @@ TEST(DeviceError, SaysWhatIsMissing) {
        ErrorKind::Unsupported, "no GPU that CUDA can use"},
       {"CUDA error: invalid device ordinal\nGPU device may be out of range", ErrorKind::Usage,
        "this machine has no 'cuda:7'"},
+      {"CUDA error: out of memory\nCUDA kernel errors might be ...", ErrorKind::Unsupported,
+       "'cuda:7' has no memory left"},
       {"CUDA error: something else\nand a long explanation", ErrorKind::Unsupported,
        "'cuda:7' cannot be used: CUDA error: something else"}};
   for (const Row& row : rows) {
