@@ -72,6 +72,7 @@ class QuantizeOptions(_Job, total=False):
     reconstruct_steps: int
     flip: bool
     crop: int
+    zoom: float
     stats: Sequence[str]
     batch: int
     held_out: int
@@ -156,6 +157,7 @@ class AnalyzeOptions(_Job, total=False):
     reconstruct_steps: int
     flip: bool
     crop: int
+    zoom: float
     stats: Sequence[str]
     batch: int
     held_out: int
@@ -237,6 +239,7 @@ class TrainOptions(_Job, total=False):
     warmup: float
     flip: bool
     crop: int
+    zoom: float
     freeze_norm: int
     patience: int
     weight_quanter: str

@@ -2,6 +2,7 @@
 // The door to training: what it takes, and what it gives back. Nothing here knows libtorch.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -13,6 +14,10 @@
 #include "quench/training_report.h"
 
 namespace quench::qat {
+
+/// With fewer samples their mean gradient is off by more than weights may follow: rates are lower,
+/// and learning only how weights are rounded keeps more.
+constexpr std::int64_t kEnoughSamples = 500;
 
 /// Batch normalisation that was folded into a layer.
 struct FoldedNorm {

@@ -107,6 +107,7 @@ class SettingsTest(harness.CliTest):
                 "--correction-samples": made["correction_samples"], "--target": config["target"],
                 "--hist-percent": config["hist_percent"], "--bins": config["bins"],
                 "--reconstruct-steps": made["training"]["reconstruct_steps"],
+                "--zoom": f'{made["training"]["zoom"]:g}',
                 "--type": made["type"], "--bits": weight["bits"],
                 "--init-scale": weight["init_scale"], "--target-cosine": weight["cosine_target"],
                 "--strategy": made["dynamic"]["quant_strategy"],

@@ -36,6 +36,15 @@ class TrainTest(harness.CliTest):
                                "model.onnx", "--metric", "sqnr")
         self.assertGreater(scores["sqnr"], 10)
 
+    def test_few_samples_are_pointed_to_reconstruction(self):
+        advice = "--reconstruct first learns how to round them"
+        few = self.train("few.onnx", "--steps", "1")
+        self.assertIn("16 samples are few to train weights of 4 bits or less", few.stderr)
+        self.assertIn(advice, few.stderr)
+        for words, bits in ((("--reconstruct", "--reconstruct-steps", "1"), BITS), ((), ())):
+            told = self.train("told.onnx", "--steps", "1", *words, bits=bits).stderr
+            self.assertNotIn(advice, told)
+
     def test_text_and_curve_in_the_report(self):
         text = self.train("page.onnx", "--steps", "20", "--report", "page.html").stdout
         self.assertRegex(text, r"training step that was kept +\d+ of 20|none: the validation")

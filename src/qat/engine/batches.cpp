@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kLongest = 4.0 / 3;  ///< width by height of an image's part, or the reverse
 
-/// From 0 to 1, of which `random` has 53 bits: the standard's distributions differ between libraries.
+/// From 0 to 1, with 53 of the random bits: distributions of the standard differ between libraries.
 double fraction(std::mt19937_64& random) {
   return static_cast<double>(random() >> 11U) / static_cast<double>(1ULL << 53U);
 }

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "base/format.h"
+#include "qat/train.h"
 
 namespace quench::qat {
 namespace {
@@ -14,9 +15,6 @@ namespace {
 constexpr double kAdamRate = 5e-3;  ///< relative to the size of each tensor
 constexpr double kZeros = 0.01;     ///< the size that a tensor of zeros is taken for
 constexpr double kSgdRate = 1e-2;
-/// The samples from which these hold. The mean gradient of n samples is off by 1/sqrt(n): the fewer
-/// there are, the sooner following it fits those samples and nothing else.
-constexpr double kEnoughSamples = 500;
 /// The last rate, as a share of the highest.
 constexpr double kLast = 0.01;
 
@@ -41,9 +39,12 @@ double size_of(const at::Tensor& tensor) {
   return size > 0 ? size : kZeros;
 }
 
+/// The mean gradient of n samples is off by 1/sqrt(n): the fewer there are, the sooner following it
+/// fits those samples and nothing else.
 double usual_rate(const TrainingOptions& options, std::int64_t samples) {
   const double rate = options.optimizer == "sgd" ? kSgdRate : kAdamRate;
-  return rate * std::min(1.0, std::sqrt(static_cast<double>(samples) / kEnoughSamples));
+  const double share = static_cast<double>(samples) / static_cast<double>(kEnoughSamples);
+  return rate * std::min(1.0, std::sqrt(share));
 }
 
 Optimizer::Optimizer(const std::vector<Trained>& weights, const std::vector<Trained>& quanters,

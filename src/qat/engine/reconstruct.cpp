@@ -31,17 +31,20 @@ constexpr std::int64_t kMostStored = 1 << 27;    ///< of all values of a step th
 constexpr double kSoft = 0.2;                    ///< share of the steps in which rounding is free
 constexpr double kSharpFirst = 20;               ///< of the push towards a decision
 constexpr double kSharpLast = 2;
-/// Its weight beside the relative error, and how far a rounding may go in all its steps. Where these
-/// leave weights between two integers, what was learned is lost when they are rounded: with 1 and 20
-/// that was 1 to 2 % of them, and cost 4 dB behind the blocks of ResNet8 with 3 bits.
+/// Its weight beside the relative error, and how far a rounding may go in all its steps. Where
+/// these leave weights between two integers, what was learned is lost when they are rounded: with 1
+/// and 20 that was 1 to 2 % of them, and cost 4 dB behind the blocks of ResNet8 with 3 bits.
 constexpr double kPush = 30;
 constexpr double kTravel = 80;
 constexpr double kMostRate = 0.4;
 constexpr double kOtherRate = 1e-3;  ///< of scales and biases, relative to their size
-constexpr double kDrop = 0.5;        ///< share of activations that a step leaves in float
+/// Likewise of all layers together: faster, few samples undo what the blocks have learned from
+/// them.
+constexpr double kTogetherRate = 1e-4;
+constexpr double kDrop = 0.5;  ///< share of activations that a step leaves in float
 constexpr std::size_t kBlockLayers = 3;
 /// Samples that a block learns from, if need be copies of images that are changed by chance.
-constexpr std::int64_t kEnough = 400;
+constexpr std::int64_t kEnough = 1600;
 constexpr std::int64_t kBlockSteps = 2;  ///< of a block, for each that all layers learn together
 
 class Reconstruction {
@@ -265,7 +268,7 @@ class Reconstruction {
   void learn_together() {
     TrainingOptions options = options_;
     options.optimizer = "adam";
-    options.rate = kOtherRate;
+    options.rate = kTogetherRate;
     options.batch = batch_of_all();
     std::vector<Trained> learned;
     for (const Trained& each : program_.quanter_parameters()) {
