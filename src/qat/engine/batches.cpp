@@ -131,8 +131,9 @@ TrainingBatch Batches::plain(std::int64_t first, std::int64_t count) {
   return join(neighbours(first, count), 0, false);
 }
 
-bool Batches::augments() const noexcept {
-  return options_.flip || options_.crop > 0 || options_.zoom < 1;
+std::int64_t Batches::variants(std::int64_t most) const noexcept {
+  if (options_.crop > 0 || options_.zoom < 1) return most;
+  return std::min<std::int64_t>(most, options_.flip ? 2 : 1);
 }
 
 TrainingBatch Batches::varied(std::int64_t copy, std::int64_t first, std::int64_t count) {

@@ -30,8 +30,8 @@ class Batches {
   TrainingBatch at_step(std::int64_t step, Share part);
   /// Samples as they come, without augmentation.
   TrainingBatch plain(std::int64_t first, std::int64_t count);
-  /// Whether images are changed by chance.
-  bool augments() const noexcept;
+  /// How many different images chance can make of one, no more than `most`.
+  std::int64_t variants(std::int64_t most) const noexcept;
   /// Likewise, each sample changed by chance: another change for each `copy`.
   TrainingBatch varied(std::int64_t copy, std::int64_t first, std::int64_t count);
 

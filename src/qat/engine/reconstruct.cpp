@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <random>
 
 #include "base/format.h"
@@ -38,13 +39,13 @@ constexpr double kPush = 30;
 constexpr double kTravel = 80;
 constexpr double kMostRate = 0.4;
 constexpr double kOtherRate = 1e-3;  ///< of scales and biases, relative to their size
-/// Likewise of all layers together: faster, few samples undo what the blocks have learned from
-/// them.
+/// Likewise of all layers together: at a higher rate they unlearn what the blocks have learned.
 constexpr double kTogetherRate = 1e-4;
 constexpr double kDrop = 0.5;  ///< share of activations that a step leaves in float
 constexpr std::size_t kBlockLayers = 3;
 /// Samples that a block learns from, if need be copies of images that are changed by chance.
 constexpr std::int64_t kEnough = 1600;
+constexpr std::int64_t kMostKept = 1 << 28;  ///< elements of a value that a block reads or gives
 constexpr std::int64_t kBlockSteps = 2;  ///< of a block, for each that all layers learn together
 
 class Reconstruction {
@@ -75,7 +76,7 @@ class Reconstruction {
     }
     steps_ = options_.reconstruct_steps * static_cast<std::int64_t>(blocks.size());
     begin_validation();
-    read_inputs(blocks.front().input);
+    read_inputs(blocks);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       learn(blocks[i]);
       if (i + 1 < blocks.size()) advance(blocks[i]);
@@ -100,10 +101,15 @@ class Reconstruction {
 
   /// The values that the first block reads: of the samples and, where images may be changed by
   /// chance and are few, of changed copies.
-  void read_inputs(const std::string& input) {
+  void read_inputs(const std::vector<Block>& blocks) {
     const at::NoGradGuard no_gradients;
+    const std::string& input = blocks.front().input;
     const std::int64_t samples = batches_.samples();
-    const std::int64_t copies = batches_.augments() ? (kEnough + samples - 1) / samples : 1;
+    std::vector<std::string> kept = {input};
+    for (const Block& block : blocks) kept.push_back(block.output);
+    const std::int64_t fit = kMostKept / (samples * std::ranges::max(elements_of(kept)));
+    const std::int64_t wanted = std::min(fit, (kEnough + samples - 1) / samples);
+    const std::int64_t copies = batches_.variants(std::max<std::int64_t>(1, wanted));
     rows_ = copies * samples;
     for (std::int64_t copy = 0; copy < copies; ++copy) {
       for (std::int64_t at = 0; at < samples; at += kRun) {
@@ -242,18 +248,25 @@ class Reconstruction {
     program_.drop(0);
   }
 
+  /// How many elements each of these values of one sample has.
+  std::vector<std::int64_t> elements_of(const std::vector<std::string>& values) {
+    const at::NoGradGuard no_gradients;
+    std::vector<std::int64_t> elements;
+    for (const at::Tensor& value : program_.run(batches_.plain(0, 1).feeds, values)) {
+      elements.push_back(value.defined() ? std::max<std::int64_t>(1, value.numel()) : 1);
+    }
+    return elements;
+  }
+
   /// How many samples can go through the whole model with everything kept for gradients.
   std::int64_t batch_of_all() {
-    const at::NoGradGuard no_gradients;
     std::vector<std::string> all;
     for (const Node& node : program_.graph().nodes) {
       const std::string name = output_name(program_.graph(), node);
       if (!name.empty()) all.push_back(name);
     }
-    std::int64_t elements = 1;
-    for (const at::Tensor& value : program_.run(batches_.plain(0, 1).feeds, all)) {
-      if (value.defined()) elements += value.numel();
-    }
+    const std::vector<std::int64_t> each = elements_of(all);
+    const std::int64_t elements = std::accumulate(each.begin(), each.end(), std::int64_t{1});
     const auto ceiling = static_cast<std::int64_t>(memory_ceiling(context_));
     const std::int64_t most = ceiling > 0 ? std::min(kMostStored, ceiling / 16) : kMostStored;
     return std::clamp<std::int64_t>(most / elements, 1, std::min(kBatch, batches_.samples()));
