@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/demo_rows.h"
 #include "cli/errors.h"
 #include "cli/json.h"
 #include "cli/option_flags.h"
@@ -113,7 +114,7 @@ int run(const DemoFlags& flags) {
     std::filesystem::create_directories(folder_of(flags.report), ignored);
     writes_report(outputs, flags.report);
   }
-  const std::vector<DemoRow> rows = demo(options, context);
+  const std::vector<DemoRow> rows = demo_rows(options, context);
   if (!flags.report.empty()) write_demo_report(options, flags.report, context, outputs);
   outputs.commit();
   bar.clear();

@@ -118,22 +118,4 @@ struct BenchResult {
 BenchResult bench(const std::string& model_path, const BenchOptions& options,
                   const Context& context = {});
 
-/// What `quench demo` shows: models scored and timed on the same data.
-struct DemoOptions {
-  std::vector<std::string> models;
-  EvaluateOptions evaluate;
-  BenchOptions bench;
-  std::string int8_folder;  ///< when given, quantised forms of each model go into it, shown too
-  std::int64_t calibration_samples = 200;  ///< the first of the data
-};
-/// One line of the demo's table. A later column is a new key of `scores` or a new field here.
-struct DemoRow {
-  std::string model;
-  std::int64_t bytes_on_disk = 0;
-  std::int64_t samples = 0;
-  std::map<std::string, double> scores;
-  BenchResult timing;
-};
-std::vector<DemoRow> demo(const DemoOptions& options, const Context& context = {});
-
 }  // namespace quench

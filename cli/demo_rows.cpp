@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores and times models on the same data, one row each, and others for their quantised forms.
+#include "cli/demo_rows.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <optional>
 
-#include "base/format.h"
+#include "quench/error.h"
 #include "quench/quantize.h"
 
-namespace quench {
+namespace quench::cli {
 namespace {
 
 DemoRow score(const std::string& path, const DemoOptions& options, const Context& context) {
@@ -59,7 +63,8 @@ std::string quantize_into(const std::string& path, const Form& form, const DemoO
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    fail(ErrorKind::Io, "cannot make the folder '{}': {}", folder.string(), error.message());
+    throw Error(ErrorKind::Io,
+                fmt::format("cannot make the folder '{}': {}", folder.string(), error.message()));
   }
   const std::string name = std::filesystem::path(path).stem().string() + form.suffix + ".onnx";
   std::string out = (folder / name).string();
@@ -90,8 +95,7 @@ std::optional<DemoRow> form_row(const std::string& path, const Form& form,
 
 }  // namespace
 
-std::vector<DemoRow> demo(const DemoOptions& options, const Context& context) {
-  if (options.models.empty()) fail(ErrorKind::Usage, "the demo needs a model: give --model PATH");
+std::vector<DemoRow> demo_rows(const DemoOptions& options, const Context& context) {
   std::vector<DemoRow> rows;
   for (const std::string& path : options.models) {
     DemoRow row = score(path, options, context);
@@ -107,4 +111,4 @@ std::vector<DemoRow> demo(const DemoOptions& options, const Context& context) {
   return rows;
 }
 
-}  // namespace quench
+}  // namespace quench::cli
