@@ -7,7 +7,6 @@
 
 #include "base/format.h"
 #include "calibrate/collect.h"
-#include "evaluate/random_inputs.h"
 #include "formats/disk_bytes.h"
 #include "formats/registry.h"
 #include "job/job.h"
@@ -15,6 +14,7 @@
 #include "plan/facts.h"
 #include "plan/target.h"
 #include "retarget/edges.h"
+#include "retarget/generated_runs.h"
 #include "retarget/losses.h"
 #include "retarget/params_of.h"
 #include "retarget/solve.h"
@@ -184,44 +184,6 @@ void put_together(Retargeting& work, RetargetReport& report) {
   retargeting::note_losses(job.model, job.plan, job.solution, work.raised, report);
 }
 
-/// Numbers in the range of the input's scale, most of them in its middle third.
-TensorMap generated(const Retargeting& work, const std::vector<Value>& inputs,
-                    const std::map<std::string, Shape>& shapes, std::mt19937_64& generator) {
-  TensorMap feeds = random_feeds(inputs, shapes, generator);
-  for (auto& [name, tensor] : feeds) {
-    const auto scale = work.raised.values.find(name);
-    if (scale == work.raised.values.end() || tensor.dtype() != DType::Float32) continue;
-    const Range range = retargeting::range_of(scale->second);
-    constexpr double kSpread = 6;
-    const double middle = (range.min + range.max) / 2;
-    const double width = (range.max - range.min) / kSpread;
-    for (float& each : tensor.mutable_data<float>()) {
-      each = static_cast<float>(
-          std::clamp(middle + width * static_cast<double>(each), range.min, range.max));
-    }
-  }
-  return feeds;
-}
-
-/// Runs of random numbers; none, and a warning, where the model does not say of what shape.
-std::vector<TensorMap> generated_runs(const Retargeting& work, const Model& reference,
-                                      const RetargetOptions& options, RetargetReport& report) {
-  std::mt19937_64 generator(work.job.context.seed);
-  const std::vector<Value> inputs = required_inputs(reference.graph);
-  const std::int64_t batch = effective_batch(inputs, 1);
-  std::vector<TensorMap> runs;
-  try {
-    const auto shapes = resolve_shapes(inputs, options.shapes, batch);
-    for (; report.samples < options.samples; report.samples += batch) {
-      runs.push_back(generated(work, inputs, shapes, generator));
-    }
-  } catch (const Error& error) {
-    report.warnings.push_back(
-        format("the result was not held against the original: {}, or --data", error.what()));
-  }
-  return runs;
-}
-
 void hold_against(Retargeting& work, const RetargetOptions& options, RetargetReport& report) {
   Job& job = work.job;
   const auto& edges = work.raised.edges;
@@ -233,7 +195,7 @@ void hold_against(Retargeting& work, const RetargetOptions& options, RetargetRep
     report.samples = range.count;
     report.generated = false;
   } else {
-    runs = generated_runs(work, reference, options, report);
+    runs = retargeting::generated_runs(reference, work.raised, options, job.context.seed, report);
   }
   if (runs.empty()) return;
   const evaluation::Evaluator evaluator(reference, {std::move(runs), job.context}, job.context);
