@@ -253,14 +253,18 @@ QuantConfig by_operators(const Graph& graph, const QuantConfig& given) {
     lists = std::erase(types, kind) > 0 || lists;
     config.by_type.erase(kind);
   }
-  if (lists) types.insert(types.end(), {"Gemm", "MatMul"});
+  if (lists) {
+    for (const ops::OpInfo& op : ops::all_ops()) {
+      if (op.facts.weight == ops::WeightKind::Matrix) types.emplace_back(op.name);
+    }
+  }
   const passes::ParallelLayers parallel(graph);
   for (const Node& node : graph.nodes) {
     const std::string& kind = parallel.kind(node);
     const std::string key = key_of(graph, node);
     const auto rule = kind.empty() ? given.by_type.end() : given.by_type.find(kind);
     if (rule != given.by_type.end()) add_kind_rule(key, rule->second, config);
-    const bool product = node.op_type == "Gemm" || node.op_type == "MatMul";
+    const bool product = ops::facts(node).weight == ops::WeightKind::Matrix;
     if (lists && product && !before.contains(kind) && !before.contains(node.op_type)) {
       config.by_layer[key].skip = true;  // only here because others of its operator are listed
     }
