@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <functional>
@@ -12,6 +11,7 @@
 #include "quench/error.h"
 #include "quench/ptq.h"
 #include "support/paths.h"
+#include "support/temp_folder.h"
 
 namespace quench::testing::fashion {
 
@@ -19,9 +19,8 @@ inline std::string data_folder() { return (testing::source_dir() / "examples/dat
 inline std::string float_path() { return data_folder() + "/fashion.onnx"; }
 
 inline std::string out_path(const std::string& name) {
-  // Tests run side by side, each in a process of its own.
-  const std::string file = "quench_" + std::to_string(getpid()) + "_" + name + ".onnx";
-  return (std::filesystem::temp_directory_path() / file).string();
+  static const TempFolder folder;
+  return folder.path(name + ".onnx");
 }
 
 inline DataOptions samples(std::int64_t limit) {

@@ -6,18 +6,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
+#include "support/temp_folder.h"
 #include "unit/plan/networks.h"
 
 namespace quench {
 namespace {
 
+using testing::TempFolder;
+
 TEST(Job, OneModelHoldsAllThreeTypes) {
   testing::Network net;
   net.conv("x", "y").then("Relu", {"y"}, "r").conv("r", "a").conv("a", "out").output("out");
-  const std::string path =
-      (std::filesystem::temp_directory_path() / "quench_job_mixed.onnx").string();
+  const TempFolder folder;
+  const std::string path = folder.path("model.onnx");
   save(net.model, path);
   QuantizeOptions options;
   options.config.by_layer["conv_a"].type = QuantType::Weight;
@@ -37,8 +39,8 @@ TEST(Job, AStoredWeightIsFoundBehindAValueThatKeptItsName) {
   testing::Network net;
   net.conv("x", "a").conv("a", "out").output("a").output("out");
   for (Node& node : net.graph().nodes) node.name.clear();
-  const std::string path =
-      (std::filesystem::temp_directory_path() / "quench_job_kept_name.onnx").string();
+  const TempFolder folder;
+  const std::string path = folder.path("model.onnx");
   save(net.model, path);
   QuantizeOptions options;
   options.config.by_layer["a"].type = QuantType::Weight;
@@ -65,14 +67,14 @@ TEST(Job, EqualisesAroundATransposedDepthwiseConvolution) {
   net.node("ConvTranspose", {"a", "t_w"}, {"t"}).set("group", std::int64_t{2});
   net.numbers("out_w", {2, 2, 1, 1}, {0.1F, 100, -0.2F, 150});
   net.then("Conv", {"t", "out_w"}, "out").output("out");
-  const std::filesystem::path folder = std::filesystem::temp_directory_path();
-  const std::string path = (folder / "quench_job_transposed.onnx").string();
+  const TempFolder folder;
+  const std::string path = folder.path("model.onnx");
   save(net.model, path);
   std::vector<float> values(std::size_t{20} * 32);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
   QuantizeOptions options;
   options.config.target = "generic";
-  options.data.path = (folder / "quench_job_transposed.npy").string();
+  options.data.path = folder.path("samples.npy");
   write_npy(Tensor::of<float>({20, 2, 4, 4}, std::span<const float>(values)), options.data.path);
   job::Job job(path, options, {});
   job::prepare(job);

@@ -11,6 +11,7 @@
 #include "quench/quantize.h"
 #include "support/fashion.h"
 #include "support/paths.h"
+#include "support/temp_folder.h"
 
 namespace quench {
 namespace {
@@ -30,7 +31,8 @@ QuantizeOptions training_options() {
 }
 
 std::string file_path(const std::string& name) {
-  return (fs::temp_directory_path() / ("quench_training_" + name)).string();
+  static const testing::TempFolder folder;
+  return folder.path(name);
 }
 
 std::string contents(const std::string& path) {
