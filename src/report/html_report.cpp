@@ -80,6 +80,7 @@ Json to_json(const SensitivityResult& result) {
           {"quantized", number(result.quantized_metric)},
           {"higher_is_better", result.higher_is_better},
           {"reverse", result.reverse},
+          {"samples", result.samples},
           {"layers", std::move(layers)}};
 }
 

@@ -258,6 +258,22 @@ std::string rows_of(const TensorMap& inputs) {
   return format("{} sample{}", rows, rows == 1 ? "" : "s");
 }
 
+/// What each layer alone does to the outputs, as the job found it.
+SensitivityResult effects_of(const QuantizeReport& report, std::int64_t samples) {
+  SensitivityResult result{.metric = "sqnr", .samples = samples};
+  result.float_metric = std::numeric_limits<double>::quiet_NaN();
+  result.quantized_metric = std::numeric_limits<double>::quiet_NaN();
+  for (const LayerScore& layer : report.layers) {
+    result.layers.push_back({.layer = layer.node,
+                             .op_type = layer.op_type,
+                             .metric = layer.output_sqnr,
+                             .sqnr = layer.output_sqnr,
+                             .samples = samples});
+  }
+  std::ranges::stable_sort(result.layers, {}, &LayerSensitivity::metric);
+  return result;
+}
+
 }  // namespace
 
 ReportData page_of(const tune::State& state, const Model& quantized,
@@ -272,6 +288,9 @@ ReportData page_of(const tune::State& state, const Model& quantized,
   data.warnings = state.report.warnings;
   data.outputs = state.report.outputs;
   data.training = state.report.training;
+  if (!state.report.layers.empty()) {
+    data.sensitivity = effects_of(state.report, state.samples.run_size());
+  }
   add_settings(state, data);
   add_summary(state, model_path, data);
   add_cards(state, data);

@@ -53,6 +53,16 @@ class ReportTest(harness.CliTest):
             pages.add(json.dumps(data["layers"]))
         self.assertEqual(len(pages), 3)
 
+    def test_which_layer_costs_the_outputs(self):
+        """The table that `quantize` prints, as the ranking of the page."""
+        job = self.run_json("quantize", "residual.onnx", "-o", "ranked.onnx", "--data", "images.npy",
+                            "--report", "ranked.html")
+        data = self.data_of((self.dir / "ranked.html").read_text(encoding="utf-8"))
+        shown = [(row["layer"], round(row["sqnr"], 4)) for row in data["sensitivity"]["layers"]]
+        found = [(row["node"], round(row["output_sqnr"], 4)) for row in job["layers"]]
+        self.assertEqual(sorted(shown), sorted(found))
+        self.assertEqual([sqnr for _, sqnr in shown], sorted(sqnr for _, sqnr in shown))
+
     def test_of_statistics_alone(self):
         self.run_quench("calibrate", "model.onnx", "-o", "own.stats", "--data", "images.npy")
         self.run_quench("quantize", "model.onnx", "-o", "s.onnx", "--stats", "own.stats", "--report",

@@ -101,6 +101,17 @@ class PageTest(harness.CliTest):
         self.assertEqual(losses, sorted(losses, reverse=True))
         self.assertGreater(losses[0], 0)
 
+    def test_a_bar_of_a_node_without_weights_leads_to_the_graph(self):
+        self.run_quench("quantize", "residual.onnx", "-o", "bar.onnx", "--data", "images.npy",
+                        "--report", "bar.html")
+        self.open(self.dir / "bar.html")
+        without = self.page.run("return data.sensitivity.layers.map((row) => row.layer)"
+                                ".filter((name) => !layers_by_name.has(name))")
+        self.assertTrue(without)
+        self.page.run("show(arguments[0])", without[0])
+        self.assertIn(without[0], self.text("#graph g.chosen title"))
+        self.assertRegex(self.text("#ranking-text"), r"worst on top, by \d+ sample")
+
     def edited(self, page, change):
         """A report with other data."""
         text = page.read_text(encoding="utf-8")

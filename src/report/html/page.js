@@ -153,6 +153,16 @@ const choose = (index, centre = true) => {
   if (graph) { graph.mark("chosen", (i) => i === node); if (known(node) && centre) graph.centre(node, 0); }
 };
 
+// A layer, or a node without a weight, which the graph alone has.
+const show = (name) => {
+  const layer = layers_by_name.get(name);
+  if (known(layer)) { choose(layer); return; }
+  const node = nodes_by_name.get(name);
+  if (!graph || !known(node)) return;
+  graph.mark("chosen", (i) => i === node);
+  graph.centre(node);
+};
+
 const along = () => {
   const own = data.layers.some((layer) => known(layer.own_sqnr)) ? " by its own error alone, and" : "";
   by_id("along-text").textContent = `How near each layer's output is to the float model's:${own} with all layers before it quantised too. More is better; a click chooses the layer.`;
@@ -164,6 +174,8 @@ const along = () => {
 
 const ranking = () => {
   if (!data.sensitivity) { by_id("ranking-section").hidden = true; return; }
+  const { samples } = data.sensitivity;
+  const by = samples ? `, by ${samples} sample${samples === 1 ? "" : "s"}` : "";
   const rows = data.sensitivity.layers.slice(0, 60);
   const reverse = data.sensitivity.reverse;
   // Where the metric loses nothing, what the layers do to the outputs still tells them apart.
@@ -172,12 +184,12 @@ const ranking = () => {
   if (lossless) rows.sort((a, b) => of(b) - of(a));
   const label = reverse ? data.sensitivity.metric : lossless ? NOISE : LOSS;
   const some = rows.length < data.sensitivity.layers.length ? `, ${rows.length} of ${data.sensitivity.layers.length}` : "";
-  by_id("ranking-text").textContent = reverse ? `${label} with all layers quantised but one; best left in float on top${some}.`
-    : `Each layer quantised alone${lossless ? `: no layer costs any ${data.sensitivity.metric}. Shown is the ${label}` : `: ${label}`}; the worst on top${some}.`;
+  by_id("ranking-text").textContent = reverse ? `${label} with all layers quantised but one; best left in float on top${some}${by}.`
+    : `Each layer quantised alone${lossless ? `: no layer costs any ${data.sensitivity.metric}. Shown is the ${label}` : `: ${label}`}; the worst on top${some}${by}.`;
   by_id("ranking").parentElement.style.height = `${Math.max(160, rows.length * 18 + 60)}px`;
   draw("ranking", { type: "bar",
     data: { labels: rows.map((row) => row.layer), datasets: [{ label, data: rows.map(of), backgroundColor: ORANGE }] },
-    options: { ...OPTIONS, indexAxis: "y", onClick: (_, hits) => { if (hits.length) choose(layers_by_name.get(rows[hits[0].index].layer)); }, scales: { y: { ticks: { autoSkip: false } } } } });
+    options: { ...OPTIONS, indexAxis: "y", onClick: (_, hits) => { if (hits.length) show(rows[hits[0].index].layer); }, scales: { y: { ticks: { autoSkip: false } } } } });
 };
 
 // What the search for a metric tried: layers left in float against what the model then reached.
