@@ -9,6 +9,7 @@
 #include "base/share.h"
 #include "evaluate/feeds.h"
 #include "evaluate/scoring.h"
+#include "metrics/metric.h"
 
 namespace quench::evaluation {
 namespace {
@@ -77,6 +78,17 @@ std::int64_t Evaluator::least_values() const {
 }
 
 /// A batch whose outputs do not tell its samples apart counts as one sample.
+TensorMap Evaluator::run(Session& session, std::int64_t index) const {
+  TensorMap got = session.run(data_->batch(index)->inputs);
+  for (const std::string& output : outputs_) {
+    const Tensor& want = expected_[static_cast<std::size_t>(index)].at(output);
+    Tensor& actual = got.at(output);
+    actual = metrics::at_length_of(actual, want);
+    metrics::expect_same_size(actual, want);
+  }
+  return got;
+}
+
 void Evaluator::add_noise(std::int64_t index, const TensorMap& got,
                           std::vector<metrics::OutputNoise>& noise) const {
   const TensorMap& expected = expected_[static_cast<std::size_t>(index)];
@@ -121,7 +133,7 @@ std::vector<OutputScores> Evaluator::scores(const Model& model,
   for (const auto& [output, found] : peaks_) peaks.emplace(output, found);
   for (std::int64_t i = 0; i < data_->batches(); ++i) {
     const auto batch = data_->batch(i);
-    const TensorMap got = session.run(batch->inputs);
+    const TensorMap got = run(session, i);
     const TensorMap& want = expected_[static_cast<std::size_t>(i)];
     if (noise != nullptr) add_noise(i, got, *noise);
     for (auto& [output, score] : peaks) score.add(got.at(output), want.at(output));
@@ -144,7 +156,7 @@ OutputError Evaluator::error(const Model& model) const {
   Session session(model, {}, *context_);
   OutputError result;
   for (std::int64_t i = 0; i < data_->batches(); ++i) {
-    const TensorMap actual = session.run(data_->batch(i)->inputs);
+    const TensorMap actual = run(session, i);
     for (const std::string& output : outputs_) {
       const TensorMap& want = expected_[static_cast<std::size_t>(i)];
       const OutputError part = compare(to_float(actual.at(output)), to_float(want.at(output)));

@@ -65,6 +65,8 @@ class Evaluator {
 
  private:
   void run_reference();
+  /// The outputs of a batch, as long as those of the reference.
+  TensorMap run(Session& session, std::int64_t index) const;
   std::vector<SampleScore> samples_together(const Model& model, const SampleMetric& metric,
                                             const GoOn& go_on) const;
   void add_noise(std::int64_t index, const TensorMap& got,

@@ -13,11 +13,9 @@ namespace quench::evaluation {
 namespace {
 
 /// Adds the squares of the expected values and of the differences.
-void add_noise(const Tensor& actual, const Tensor& expected, SampleScore& score) {
-  if (actual.size() != expected.size()) {
-    fail(ErrorKind::BadData, "an output has {} elements, {} were expected", actual.size(),
-         expected.size());
-  }
+void add_noise(const Tensor& got, const Tensor& expected, SampleScore& score) {
+  const Tensor actual = metrics::at_length_of(got, expected);
+  metrics::expect_same_size(actual, expected);
   const std::vector<float> a = to_float(actual);
   const std::vector<float> e = to_float(expected);
   for (std::size_t i = 0; i < a.size(); ++i) {

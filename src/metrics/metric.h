@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "metrics/length.h"
 #include "quench/metrics.h"
 
 namespace quench::metrics {
@@ -64,7 +65,8 @@ std::int64_t num_rows(const Tensor& tensor);
 
 /// Calls `body(actual, expected)` with spans of one floating-point type.
 template <typename Body>
-void with_elements(const Tensor& actual, const Tensor& expected, const Body& body) {
+void with_elements(const Tensor& got, const Tensor& expected, const Body& body) {
+  const Tensor actual = at_length_of(got, expected);
   expect_same_size(actual, expected);
   if (actual.dtype() == DType::Float32 && expected.dtype() == DType::Float32) {
     body(actual.data<float>(), expected.data<float>());

@@ -7,6 +7,8 @@
 #include <iterator>
 #include <limits>
 
+#include "metrics/metric.h"
+
 namespace quench::metrics {
 namespace {
 
@@ -44,8 +46,9 @@ std::optional<Peaks> find_peaks(const std::vector<TensorMap>& runs, const std::s
 }
 
 void PeakScore::add(const Tensor& actual, const Tensor& expected) {
-  const std::vector<float> a = to_float(actual);
+  const std::vector<float> a = to_float(at_length_of(actual, expected));
   const std::vector<float> e = to_float(expected);
+  if (a.size() != e.size()) expect_same_size(actual, expected);
   for (std::size_t i = 0; i < e.size(); ++i) {
     const float distance = std::abs(e[i] - peaks_.usual);
     if (!std::isfinite(distance) || distance < peaks_.distance) continue;

@@ -128,6 +128,18 @@ TEST(Reference, ShapesMustFit) {
   }
 }
 
+/// A decoder in a loop may stop sooner or later once it is quantised.
+TEST(Reference, LengthsMayDifferBetweenSamplesAndClasses) {
+  const Tensor expected = rows({1, 2, 2}, {3, 0, 0, 4});
+  const Tensor longer = rows({1, 3, 2}, {3, 0, 0, 4, 9, 9});
+  const Tensor shorter = rows({1, 1, 2}, {3, 0});
+  EXPECT_EQ(score("sqnr", longer, expected), kInf);
+  EXPECT_EQ(score("mse", shorter, expected), 4) << "what is missing is zero";
+  EXPECT_NEAR(score("cosine", shorter, expected), 0.6, 1e-6);
+  EXPECT_THROW(score("sqnr", rows({1, 2, 1}, {3, 4}), expected), Error) << "other classes";
+  EXPECT_THROW(score("sqnr", rows({2, 1, 2}, {3, 0, 0, 4}), expected), Error) << "other samples";
+}
+
 TEST(Streaming, DoesNotDependOnHowSamplesAreCut) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
