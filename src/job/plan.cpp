@@ -21,6 +21,14 @@ namespace {
 /// Samples that validate where none calibrate.
 constexpr std::int64_t kMostValidation = 256;
 
+/// Of a model that a tool has made: it has nodes between floats and integers.
+bool is_quantized(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    return node.op_type.ends_with("QuantizeLinear") || node.op_type.ends_with("quantizeLinear") ||
+           node.op_type.starts_with("QLinear");
+  });
+}
+
 /// A model of which nothing would become integer is refused with the reasons, one for each kind of
 /// node.
 [[noreturn]] void refuse(const Job& job) {
@@ -42,6 +50,12 @@ constexpr std::int64_t kMostValidation = 256;
   }
   if (shown > kMostShown) text += format("\n  and {} more reasons", reasons.size() - kMostShown);
   if (text.empty()) text = " it has no node that computes";
+  if (is_quantized(job.model.graph)) {
+    text += format(
+        "\n  It is quantised already: take its float model, or `quench retarget ... "
+        "--target {}` to have it run on integers there",
+        job.options.config.target);
+  }
   fail(ErrorKind::Unsupported, "no layer of '{}' can be quantised for target '{}':{}",
        job.model_path, job.options.config.target, text);
 }

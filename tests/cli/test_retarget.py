@@ -25,6 +25,12 @@ class RetargetTest(harness.CliTest):
         self.assertEqual(len(report["float_layers"]),
                          report["after"]["nodes"] - report["after"]["integer_nodes"])
 
+    def test_quantize_points_here(self):
+        made = self.quantized("residual.onnx", "onnxruntime")
+        error = self.run_quench("quantize", made, "-o", "again.onnx", "--data", "images.npy",
+                                expect=4).stderr
+        self.assertIn("quench retarget", error)
+
     def test_what_has_no_integers_gains_them(self):
         """Layers for TensorRT have no scale behind them: in ONNX Runtime they would be float."""
         made = self.quantized("mobile.onnx", "openvino")
