@@ -250,6 +250,16 @@ class PageTest(harness.CliTest):
         self.page.run("dispatchEvent(new Event('afterprint'))")
         self.assertTrue(self.page.run("return document.documentElement.classList.contains('dark')"))
 
+    def test_activations_before_and_after(self):
+        """The shares of both sum to one; what was clipped lies at the ends of the range."""
+        self.open(self.report("q.html", "--activation-observer", "avg"))
+        for layer in self.page.run("return data.layers"):
+            seen = layer["activation"]
+            for shares in (seen["share"], seen["quantized"]):
+                self.assertAlmostEqual(sum(shares), 1, 3)
+        self.assertEqual(self.page.run("return charts.activation.data.datasets.map((set) => set.label)"),
+                         ["quantised", "float"])
+
     def test_search_for_a_metric_is_drawn(self):
         low = self.run_json("analyze", "target", "residual.onnx", "--data", "images.npy", "-o", "t",
                             "--metric", "sqnr", "--at-least", "5")
