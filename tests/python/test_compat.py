@@ -97,6 +97,14 @@ class PaddleSlim(PythonTest):
         paddleslim.quant_post_static(None, MODEL, self.path("p"), None, lambda: ((row,) for row in x))
         self.assertTrue((self.dir / "p" / "model.onnx").exists())
 
+    def test_rows_of_numbers_take_the_shape_of_the_input(self):
+        """As paddle.dataset.mnist gives images."""
+        x, y = images(8), labels(8)
+        paddleslim.quant_post_static(
+            None, MODEL, self.path("r.onnx"), batch_nums=2, batch_size=4,
+            sample_generator=lambda: ((row.ravel(), int(label)) for row, label in zip(x, y)))
+        self.assertTrue((self.dir / "r.onnx").exists())
+
     def test_static_is_told_what_is_wrong(self):
         self.assert_error("usage", ["data_loader"], lambda: paddleslim.quant_post_static(
             None, MODEL, self.path("a.onnx")))
