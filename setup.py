@@ -31,6 +31,10 @@ class CMakeBuild(build):
         subprocess.run(["cmake", "--build", tree, "-j", jobs, "--target", "quench_wheel"], check=True)
         subprocess.run(["cmake", "--install", tree, "--component", "wheel", "--prefix",
                         pathlib.Path(self.build_lib).resolve()], check=True)
+        # A wheel has no links: what one leads to would be in it twice. Only its name is asked for.
+        for link in pathlib.Path(self.build_lib).rglob("*.so*"):
+            if link.is_symlink():
+                link.resolve().replace(link)
 
 
 class BinaryDistribution(Distribution):

@@ -36,7 +36,7 @@ class QuantizeOptions(_Job, total=False):
     target: str
     isa: Literal["avx2", "avx512", "vnni"]
     activation_observer: Observer
-    weight_observer: Observer
+    weight_observer: str
     activation_bits: int
     weight_bits: int
     per_channel: bool
@@ -121,7 +121,7 @@ class AnalyzeOptions(_Job, total=False):
     target: str
     isa: Literal["avx2", "avx512", "vnni"]
     activation_observer: Observer
-    weight_observer: Observer
+    weight_observer: str
     activation_bits: int
     weight_bits: int
     per_channel: bool
@@ -192,7 +192,7 @@ class TrainOptions(_Job, total=False):
     target: str
     isa: Literal["avx2", "avx512", "vnni"]
     activation_observer: Observer
-    weight_observer: Observer
+    weight_observer: str
     activation_bits: int
     weight_bits: int
     per_channel: bool
@@ -498,7 +498,7 @@ class Session:
     def __init__(self, model: ModelLike, *, taps: Sequence[str] = ..., reference: bool = ...,
                  dequantize: Literal["at-load", "on-the-fly"] = ...,
                  rounding: Literal["once", "twice"] = ..., threads: int = ...) -> None: ...
-    def run(self, inputs: Any, outputs: Sequence[str] = ...) -> dict[str, numpy.ndarray]: ...
+    def run(self, inputs: Any, outputs: str | Sequence[str] | None = ...) -> dict[str, numpy.ndarray]: ...
 
 def load(path: Path, *, model_filename: str = ..., params_filename: str = ...) -> Model: ...
 def save(model: Model, path: Path, *, external: bool | None = ..., encode: bool = ...) -> None: ...

@@ -25,11 +25,13 @@ class _Bars:
         self._bar = None
 
     def __call__(self, phase, done, total):
-        if phase != self._phase:
+        if phase != self._phase or done < self._bar.n:  # or another round of the same
             self.close()
             self._phase = phase
             self._bar = self._tqdm(desc=phase, total=total or None, leave=False)
-        self._bar.update(max(0, done - self._bar.n))
+        if total and total != self._bar.total:  # a round of more
+            self._bar.total = total
+        self._bar.update(done - self._bar.n)
 
     def close(self):
         if self._bar is not None:

@@ -2,6 +2,9 @@
 // What a long call from Python runs with: without Python's lock, stopped by Ctrl-C, logging there.
 #include "python/src/call.h"
 
+#include <link.h>
+#include <unistd.h>
+
 #include <csignal>
 
 #include "python/src/keywords.h"
@@ -26,7 +29,29 @@ bool interrupts_are_pythons() {
   return signal.attr("getsignal")(SIGINT).is(signal.attr("default_int_handler"));
 }
 
+/// The process in which work with several threads was done.
+std::atomic<pid_t> worked_in{0};
+
+/// The engine is a library of its own, and its threads come with it.
+bool engine_is_loaded() {
+  const auto look = [](dl_phdr_info* library, std::size_t, void*) {
+    return std::string_view(library->dlpi_name).find("quench_engine") == std::string_view::npos ? 0
+                                                                                                : 1;
+  };
+  return ::dl_iterate_phdr(look, nullptr) != 0;
+}
+
 }  // namespace
+
+void expect_threads(const Context& context) {
+  if (context.num_threads() < 2) return;
+  const pid_t before = worked_in.load();
+  if (before == 0 || before == ::getpid() || !engine_is_loaded())
+    return worked_in.store(::getpid());
+  throw Error(ErrorKind::Unsupported,
+              "this process was forked from one that had worked with several threads, which are "
+              "not in it: give threads=1, or start processes by multiprocessing's 'spawn'");
+}
 
 py::str to_text(std::string_view text) {
   PyObject* decoded =

@@ -19,6 +19,10 @@ namespace py = pybind11;
 /// Text that may come from a file: what is no UTF-8 is replaced.
 py::str to_text(std::string_view text);
 
+/// Throws where work with several threads would wait for threads that stayed behind: in a process
+/// forked from one in which such work was done.
+void expect_threads(const Context& context);
+
 /// One call. It must outlive the work, and callbacks made by `callback`.
 class Call {
  public:
@@ -34,6 +38,7 @@ class Call {
   /// was raised.
   template <typename Work>
   auto run(const Work& work) {
+    expect_threads(context_);
     const Watch watch(*this);
     try {
       const py::gil_scoped_release release;

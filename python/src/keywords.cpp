@@ -21,6 +21,12 @@ std::string key_of(const Option& option) {
   return key;
 }
 
+/// "section.key=value" without the section and the value.
+std::string_view key_of_ini(const Option& option) {
+  const std::string_view key = option.ini.substr(option.ini.find('.') + 1);
+  return key.substr(0, key.find('='));
+}
+
 std::string text_of(const py::handle& value) {
   if (py::isinstance<py::bool_>(value)) return py::cast<bool>(value) ? "true" : "false";
   if (is_path(value)) return to_path(value);
@@ -72,13 +78,16 @@ std::vector<std::string> words_of(const Option& option, const py::handle& value)
 /// A range is two numbers, or one that is meant on both sides of zero.
 Range to_range(const py::object& value, const std::string& name) {
   Range range;
-  if (is_sequence(value) && py::len(value) == 2) {
-    range = {py::cast<double>(value[py::int_(0)]), py::cast<double>(value[py::int_(1)])};
-  } else {
-    range.max = py::cast<double>(py::float_(value));
-    range.min = -range.max;
+  const bool two = is_sequence(value) && py::len(value) == 2;
+  const py::object most = two ? py::object(value[py::int_(1)]) : value;
+  const py::object least = two ? py::object(value[py::int_(0)]) : value;
+  const bool numbers = PyNumber_Check(most.ptr()) != 0 && PyNumber_Check(least.ptr()) != 0;
+  if (numbers) {
+    range.max = py::cast<double>(py::float_(most));
+    range.min = two ? py::cast<double>(py::float_(least)) : -range.max;
   }
-  if (std::isfinite(range.min) && std::isfinite(range.max) && range.min <= range.max) return range;
+  const bool finite = std::isfinite(range.min) && std::isfinite(range.max);
+  if (numbers && finite && range.min <= range.max) return range;
   throw Error(ErrorKind::BadData,
               fmt::format("the observer '{}' gave {}; it must give two finite numbers, the smaller "
                           "first, or one for both sides of zero",
@@ -134,8 +143,10 @@ std::string Keywords::take_text(const std::string& name, const std::string& by_d
 
 std::unique_ptr<Call> Keywords::take_call() {
   const auto threads = take_as<int>("threads", 0);
-  if (threads < 0) {
-    throw Error(ErrorKind::Usage, fmt::format("threads is {}; expected 0 or more", threads));
+  constexpr int kMostThreads = 1024;
+  if (threads < 0 || threads > kMostThreads) {
+    throw Error(ErrorKind::Usage,
+                fmt::format("threads is {}; expected 0 to {}", threads, kMostThreads));
   }
   const auto seed = take_as<std::uint64_t>("seed", 0);
   return std::make_unique<Call>(threads, seed, take("progress"));
@@ -150,8 +161,12 @@ void Keywords::refuse_unknown(const std::string& name, unsigned job) const {
   for (const Option& option : all_options()) {
     if ((option.jobs & job) != 0) known.push_back(key_of(option));
   }
-  throw Error(ErrorKind::Usage,
-              fmt::format("there is no argument '{}'{}", name, did_you_mean(name, known)));
+  std::string here = did_you_mean(name, known);
+  for (const Option& option : all_options()) {  // what others call it
+    const bool same = option.paddle == name || key_of_ini(option) == name;
+    if (same && (option.jobs & job) != 0) here = fmt::format("; here it is '{}'", key_of(option));
+  }
+  throw Error(ErrorKind::Usage, fmt::format("there is no argument '{}'{}", name, here));
 }
 
 void Keywords::apply(QuantizeOptions& options, unsigned job, Call& call) {
@@ -165,6 +180,12 @@ void Keywords::apply(QuantizeOptions& options, unsigned job, Call& call) {
     if (off) continue;  // as a flag that is not there
     used.push_back(&option);
     const bool observer = option.list == "observers" && PyCallable_Check(value.ptr()) != 0;
+    if (observer && option.name != "activation-observer") {
+      throw Error(ErrorKind::Usage,
+                  fmt::format("a callable chooses ranges of activations; {} is a name, such as "
+                              "'mse'",
+                              key_of(option)));
+    }
     set_option(
         options, option.name,
         observer ? std::vector{add_observer(options, value, call)} : words_of(option, value));
@@ -263,7 +284,7 @@ py::list option_rows() {
     row["kind"] = static_cast<int>(option.kind);
     row["switch"] = option.value.empty();
     row["many"] = option.many;
-    row["observer"] = option.list == "observers";
+    row["observer"] = option.name == "activation-observer";
     row["default"] = option_text(defaults, option.name);
     rows.append(row);
   }

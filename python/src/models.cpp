@@ -108,8 +108,14 @@ SharedModel load_model(const py::object& path, const std::string& model_filename
   return std::make_shared<const Model>(load(file));
 }
 
-void save_model(const SharedModel& model, const py::object& path, const py::object& external,
+void save_model(const py::object& given, const py::object& path, const py::object& external,
                 bool encode) {
+  if (!py::isinstance<Model>(given)) {
+    throw Error(ErrorKind::Usage,
+                fmt::format("save takes a quench.Model, as quench.load gives it; got {}",
+                            std::string(py::str(py::type::of(given).attr("__name__")))));
+  }
+  const auto model = py::cast<SharedModel>(given);
   SaveOptions options;
   options.encode = encode;
   if (!external.is_none()) {

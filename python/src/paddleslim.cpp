@@ -65,7 +65,8 @@ void take_samples(Keywords& words, DataOptions& data, PtqConfig& config, const s
   }
   Taken taken;
   taken.items = config.batch_nums;
-  if (!samples.is_none()) taken.items *= config.batch_size;
+  taken.rows = !samples.is_none();
+  if (taken.rows) taken.items *= config.batch_size;
   config.batch_nums = 0;
   set_data(data, source, inputs_of(model), taken);
 }

@@ -3,6 +3,12 @@
 #include "python/src/samples.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
 
 #include "python/src/tensors.h"
 #include "quench/error.h"
@@ -12,8 +18,22 @@ namespace {
 
 /// An iterable without a length and a limit may never end. More than this is taken for that.
 constexpr std::int64_t kMostItems = 100'000;
-/// What is iterated over is held in memory.
-constexpr std::size_t kMostBytes = std::size_t{16} << 30;
+/// What is iterated over is held in memory. Half of what the machine can still give: who has no end
+/// is told so before the machine is out of memory.
+std::uint64_t most_bytes() {
+  std::uint64_t bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::ifstream memory("/proc/meminfo");
+  for (std::string line; std::getline(memory, line);) {
+    std::uint64_t kib = 0;
+    if (line.starts_with("MemAvailable:") && std::istringstream(line.substr(13)) >> kib) {
+      bytes = kib * 1024;
+    }
+  }
+  rlimit space{};
+  if (::getrlimit(RLIMIT_AS, &space) == 0) bytes = std::min<std::uint64_t>(bytes, space.rlim_cur);
+  return bytes / 2;
+}
 
 bool is_array(const py::handle& object) {
   return py::hasattr(object, "__array__") || py::hasattr(object, "__array_interface__") ||
@@ -41,8 +61,8 @@ GivenBatch batch_of(const py::handle& item) {
   if (py::isinstance<py::dict>(item)) {
     return {.named = to_tensors(py::reinterpret_borrow<py::dict>(item)), .in_order = {}};
   }
-  GivenBatch batch;
   const auto object = py::reinterpret_borrow<py::object>(item);
+  GivenBatch batch;
   if (!is_list(item) || is_nested_numbers(object)) {
     batch.in_order.push_back(to_tensor(item));
     return batch;
@@ -86,26 +106,67 @@ py::object next_of(const py::iterator& items) {
                   items));
 }
 
+/// Elements of one sample, where the input tells; 0: it does not.
+std::int64_t sample_size(const ValueType& type) {
+  if (!type.shape || type.shape->size() < 2) return 0;
+  std::int64_t size = 1;
+  for (std::size_t i = 1; i < type.shape->size(); ++i) {
+    if (!(*type.shape)[i].known()) return 0;
+    size *= (*type.shape)[i].value;
+  }
+  return size;
+}
+
+/// Paddle's readers give samples as rows of numbers, which take the shape of the input there.
+void unflatten(GivenBatch& batch, const std::vector<Value>& inputs) {
+  for (std::size_t i = 0; i < std::min(inputs.size(), batch.in_order.size()); ++i) {
+    Tensor& tensor = batch.in_order[i];
+    const ValueType& type = inputs[i].type;
+    if (tensor.rank() != 1 || tensor.size() != sample_size(type)) continue;
+    Shape shape;
+    for (std::size_t axis = 1; axis < type.shape->size(); ++axis) {
+      shape.push_back((*type.shape)[axis].value);
+    }
+    tensor = tensor.reshaped(std::move(shape));
+  }
+}
+
+/// What is made as it is asked for may be made in the same place again.
+void own_bytes(GivenBatch& batch) {
+  for (auto& [name, tensor] : batch.named) (void)tensor.mutable_bytes();
+  for (Tensor& tensor : batch.in_order) (void)tensor.mutable_bytes();
+}
+
+GivenBatch next_batch(const py::handle& item, const std::vector<Value>& inputs,
+                      const Taken& taken) {
+  GivenBatch batch = batch_of(item);
+  if (taken.rows) unflatten(batch, inputs);
+  return batch;
+}
+
 GivenSamples drain(const py::object& data, const std::vector<Value>& inputs, const Taken& taken) {
   const bool endless = !py::hasattr(data, "__len__");
   GivenSamples given;
   std::int64_t samples = 0;
-  std::size_t bytes = 0;
+  std::uint64_t bytes = 0;
+  const std::uint64_t most = most_bytes();
   const py::iterator items = iterate(data);
   for (py::object item = next_of(items); item; item = next_of(items)) {
-    GivenBatch batch = batch_of(item);
+    GivenBatch batch;
     const auto index = static_cast<std::int64_t>(given.batches.size());
     try {
+      batch = next_batch(item, inputs, taken);
       samples += count_samples(batch, inputs);
     } catch (Error& error) {
       throw error.in(fmt::format("data[{}]", index));
     }
+    if (!is_list(data)) own_bytes(batch);
     bytes += bytes_of(batch);
     given.batches.push_back(std::move(batch));
     if (taken.samples > 0 && samples >= taken.samples) break;
     if (taken.items > 0 && index + 1 >= taken.items) break;
     const bool limited = taken.samples > 0 || taken.items > 0;
-    if ((endless && !limited && index + 1 >= kMostItems) || bytes > kMostBytes) {
+    if ((endless && !limited && index + 1 >= kMostItems) || bytes > most) {
       refuse_more(index + 1);
     }
   }
@@ -148,7 +209,13 @@ void set_labels(DataOptions& options, const py::object& labels) {
     options.labels = to_path(labels);
     return;
   }
-  const Tensor tensor = to_tensor(labels);
+  Tensor tensor;
+  try {
+    tensor = to_tensor(labels);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::BadData) throw;
+    throw Error(ErrorKind::BadData, "labels are class indices, whole numbers, or a path");
+  }
   if (info(tensor.dtype()).is_float) {
     throw Error(ErrorKind::BadData,
                 "labels are class indices, whole numbers, and these are floats");

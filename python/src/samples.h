@@ -19,10 +19,12 @@ std::string to_path(const py::handle& object);
 struct Taken {
   std::int64_t samples = 0;  ///< 0: all
   std::int64_t items = 0;    ///< likewise
+  bool rows = false;         ///< samples may be rows of numbers that take the input's shape
 };
 
 /// Sets where samples come from: a path as the command line takes it, an array (its rows), a dict
 /// or a tuple of arrays, or an iterable of these: batches, or samples without a batch dimension.
+/// What an iterable makes as it goes is copied; arrays, and lists of them, are used where they lie.
 /// `inputs` are those of the model, by which samples are counted.
 void set_data(DataOptions& options, const py::object& data, const std::vector<Value>& inputs,
               const Taken& taken);

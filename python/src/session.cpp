@@ -18,9 +18,10 @@ namespace {
 class SharedSession {
  public:
   SharedSession(Model model, const SessionOptions& options, const Context& context)
-      : session_(std::move(model), options, context) {}
+      : context_(context), session_(std::move(model), options, context) {}
 
   TensorMap run(const TensorMap& feeds, const std::vector<std::string>& wanted) {
+    expect_threads(context_);
     const std::lock_guard lock(mutex_);
     return session_.run(feeds, wanted);
   }
@@ -28,18 +29,31 @@ class SharedSession {
 
  private:
   std::mutex mutex_;
+  Context context_;
   Session session_;
 };
 
-std::unique_ptr<SharedSession> open_session(const py::object& model,
-                                            const std::vector<std::string>& taps, bool reference,
-                                            const std::string& dequantize,
-                                            const std::string& rounding, int threads) {
+/// One name or several.
+std::vector<std::string> names_in(const py::object& given) {
+  if (given.is_none()) return {};
+  if (py::isinstance<py::str>(given)) return {py::cast<std::string>(given)};
+  try {
+    return py::cast<std::vector<std::string>>(given);
+  } catch (const py::cast_error&) {
+    throw Error(ErrorKind::Usage, fmt::format("values are asked for by name; got {}",
+                                              std::string(py::repr(given)).substr(0, 80)));
+  }
+}
+
+std::unique_ptr<SharedSession> open_session(const py::object& model, const py::kwargs& kwargs) {
+  Keywords words(kwargs);
   SessionOptions options;
-  options.taps = taps;
-  options.reference = reference;
-  options.dequantize = dequantize_of(dequantize);
-  options.rounding = rounding_of(rounding);
+  options.taps = names_in(words.take("taps"));
+  options.reference = words.take_as("reference", false);
+  options.dequantize = dequantize_of(words.take_text("dequantize", "at-load"));
+  options.rounding = rounding_of(words.take_text("rounding", "once"));
+  const auto threads = words.take_as("threads", 0);
+  words.expect_none();
   const ModelFile file(model);
   Call call(threads, 0, py::bool_(false));
   return call.run([&](const Context& context) {
@@ -65,8 +79,8 @@ TensorMap feeds_of(const Session& session, const py::object& given) {
   return feeds;
 }
 
-py::dict run_session(SharedSession& session, const py::object& inputs,
-                     const std::vector<std::string>& outputs) {
+py::dict run_session(SharedSession& session, const py::object& inputs, const py::object& wanted) {
+  const std::vector<std::string> outputs = names_in(wanted);
   const TensorMap feeds = feeds_of(session.session(), inputs);
   TensorMap results;
   {
@@ -89,13 +103,11 @@ void bind_session(py::module_& module) {
                             "A model made ready to run. May be used from several threads, whose "
                             "runs come one after the other.")
       .def(
-          py::init(&open_session), py::arg("model"), py::kw_only(),
-          py::arg("taps") = std::vector<std::string>(), py::arg("reference") = false,
-          py::arg("dequantize") = "at-load", py::arg("rounding") = "once", py::arg("threads") = 0,
+          py::init(&open_session), py::arg("model"),
           "taps: values besides the outputs that runs may ask for. reference: plain kernels. "
           "dequantize: when stored weights become floats, 'at-load' or 'on-the-fly'. rounding: how "
           "convolutions on integers round, 'once', or 'twice' as LiteRT's reference kernels do.")
-      .def("run", &run_session, py::arg("inputs"), py::arg("outputs") = std::vector<std::string>(),
+      .def("run", &run_session, py::arg("inputs"), py::arg("outputs") = py::none(),
            "Computes outputs by name from a dict of arrays, one array, or a list of them in the "
            "order of the inputs. Arrays are neither copied on the way in nor on the way out; "
            "results are read-only.")

@@ -129,6 +129,7 @@ void warn_of_unlike_data(const Model& unfolded, const evaluation::Samples& sampl
   for (const Norm& norm : norms) {
     if (norm.count < 2) continue;
     const auto [shift, spread] = distance(norm);
+    if (!std::isfinite(shift)) continue;  // of infinite values another warning tells
     if (shift <= kMostShift && spread <= kMostSpread && spread >= 1 / kMostSpread) continue;
     report.warnings.push_back(format(
         "the data look unlike those of training: at {} the means are {:.1f} standard deviations "

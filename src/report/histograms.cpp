@@ -65,6 +65,46 @@ void add_quantized(const std::vector<float>& after, ReportHistogram& hist) {
   }
 }
 
+/// Adds a share to the bars between two values: steps and bars of nearly the same width would beat
+/// against each other if each step fell into one bar.
+void spread(double low, double high, double share, ReportHistogram& hist) {
+  const double width = (hist.max - hist.min) / static_cast<double>(kBars);
+  low = std::clamp(low, hist.min, hist.max);
+  high = std::clamp(high, hist.min, hist.max);
+  const std::size_t first = bar_of(hist, low);
+  if (!(high > low)) {
+    hist.quantized[first] += share;
+    return;
+  }
+  for (std::size_t bar = first; bar <= bar_of(hist, high); ++bar) {
+    const double start = hist.min + width * static_cast<double>(bar);
+    const double covered = std::min(high, start + width) - std::max(low, start);
+    hist.quantized[bar] += share * std::max(0.0, covered) / (high - low);
+  }
+}
+
+/// Adds what the values of a statistic became: each step of the integers holds what was rounded to
+/// it, the last ones what was clipped.
+void add_quantized(const Statistic& statistic, const QuantParams& params, ReportHistogram& hist) {
+  hist.quantized.assign(kBars, 0);
+  if (statistic.count == 0 || statistic.bins.empty()) return;
+  std::vector<float> middles(statistic.bins.size());
+  for (std::size_t i = 0; i < middles.size(); ++i) {
+    const auto bin = static_cast<double>(statistic.first_bin + static_cast<std::int64_t>(i));
+    middles[i] = static_cast<float>((bin + 0.5) * statistic.bin_width);
+  }
+  const Tensor before = Tensor::of<float>({static_cast<std::int64_t>(middles.size())},
+                                          std::span<const float>(middles));
+  const std::vector<float> after = to_float(fake_quantize(before, params));
+  const double half = static_cast<double>(params.scale[0]) / 2;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const double share =
+        static_cast<double>(statistic.bins[i]) / static_cast<double>(statistic.count);
+    const auto value = static_cast<double>(after[i]);
+    spread(value - half, value + half, share, hist);
+  }
+}
+
 ReportHistogram histogram(const std::string& name, const Statistic& statistic) {
   return {.name = name,
           .min = statistic.min,
@@ -123,6 +163,7 @@ ReportHistogram activation_histogram(const std::string& name, const Statistic& s
   hist.range = whole(planned_ranges(*params));
   hist.params = params_of(*params);
   hist.params->clipped = 100 * clipped_share(statistic, *params);
+  if (params->scale.size() == 1) add_quantized(statistic, *params, hist);
   return hist;
 }
 

@@ -64,6 +64,10 @@ class Browser:
         """What a script returns."""
         return self.call("POST", "/execute/sync", {"script": script, "args": list(words)})
 
+    def devtools(self, command, **words):
+        """A command of Chromium's own, such as one that emulates another screen."""
+        return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": words})
+
     def find(self, css):
         found = self.call("POST", "/element", {"using": "css selector", "value": css})
         return next(iter(found.values()))

@@ -25,6 +25,14 @@ def many_layers(data, count):
     return data
 
 
+def long_names(data):
+    """Names that begin alike, as exporters make them."""
+    for each in (*data["layers"], *data["nodes"], *data["sensitivity"]["layers"]):
+        key = "layer" if "layer" in each else "name"
+        each[key] = f"model/features/block/sequential/convolution/{each[key]}"
+    return data
+
+
 @unittest.skipIf((browser.CHROMIUM is None or browser.DRIVER is None) and not os.environ.get("CI"),
                  "no chromium with chromedriver here")
 class PageTest(harness.CliTest):
@@ -177,6 +185,80 @@ class PageTest(harness.CliTest):
                       "{ attributes: true, childList: true, subtree: true });"
                       "for (let i = 0; i < 50; ++i) graph.zoom(i % 2 ? 1.1 : 0.9);")
         self.assertEqual(self.page.run("return touched.size"), 1)
+
+    def test_choosing_among_a_thousand_layers(self):
+        """Changes two rows, and draws no table anew; the chosen row is in sight."""
+        self.open(self.edited(self.report("c.html"), lambda data: many_layers(data, 1000)))
+        self.page.run("window.changed = []; new MutationObserver((all) => changed.push(...all)).observe("
+                      "document.getElementById('layers'), { attributes: true, childList: true, subtree: true });"
+                      "choose(990)")
+        kinds = self.page.run("return changed.map((each) => each.type)")
+        self.assertEqual(kinds, ["attributes"] * 2)
+        self.assertTrue(self.page.run(
+            "const [row, frame] = ['#layers tr.chosen', '.scroll'].map((css) => document.querySelector(css)"
+            ".getBoundingClientRect()); return row.top >= frame.top && row.bottom <= frame.bottom + 1"))
+
+    def test_keys(self):
+        self.open(self.report("k.html"))
+        names = self.page.run("return data.layers.map((l) => l.name)")
+        press = "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: arguments[0], bubbles: true }))"
+        self.page.run(press, "j")
+        self.assertEqual(self.text("#layers tr.chosen td:nth-child(2)"), names[1])
+        self.page.run(press, "k")
+        self.assertEqual(self.text("#layers tr.chosen td:nth-child(2)"), names[0])
+        self.page.run(press, "/")
+        self.assertEqual(self.page.run("return document.activeElement.id"), "search")
+
+    def test_columns_sort(self):
+        self.open(self.report("o.html"))
+        shown = "return [...document.querySelectorAll('#layers tbody tr')].map((row) => +row.dataset.layer)"
+        first = self.page.run(shown)
+        self.page.click("#layers th:first-child button")
+        self.assertEqual(self.page.run(shown), first[::-1])
+        self.assertEqual(self.page.run("return document.querySelector('#layers th').ariaSort"), "descending")
+
+    def test_long_names_stay_apart(self):
+        self.open(self.edited(self.report("i.html"), long_names))
+        labels = self.page.run("return charts.ranking.scales.y.ticks.map((tick) => tick.label)")
+        self.assertEqual(len(set(labels)), len(labels))
+        boxes = self.page.run("return [...document.querySelectorAll('#graph g.node')].map((box) => ["
+                              "box.querySelector('text').textContent, box.querySelector('text')"
+                              ".getComputedTextLength(), +box.querySelector('rect').getAttribute('width')])")
+        self.assertEqual(len({text for text, _, _ in boxes}), len(boxes))
+        for text, length, width in boxes:
+            self.assertLess(length, width - 6, text)
+
+    def test_on_a_telephone(self):
+        self.addCleanup(self.page.devtools, "Emulation.clearDeviceMetricsOverride")
+        self.page.devtools("Emulation.setDeviceMetricsOverride", width=390, height=844,
+                           deviceScaleFactor=1, mobile=True)
+        self.open(self.edited(self.report("t390.html"), long_names))
+        self.assertLessEqual(self.page.run("return document.documentElement.scrollWidth"), 390)
+        area = self.page.run("const area = charts.along.chartArea; return area.right - area.left")
+        self.assertGreater(area, 200)
+
+    def test_on_paper(self):
+        """Everything that scrolls is whole, and the dark page is light."""
+        self.open(self.edited(self.report("v.html"), lambda data: many_layers(data, 60)))
+        self.page.run("set_theme(true); dispatchEvent(new Event('beforeprint'))")
+        self.addCleanup(self.page.devtools, "Emulation.setEmulatedMedia", media="")
+        self.page.devtools("Emulation.setEmulatedMedia", media="print")
+        sizes = self.page.run("const s = document.querySelector('.scroll'); return [s.clientHeight, s.scrollHeight]")
+        self.assertEqual(*sizes)
+        self.assertEqual(self.page.run("return document.querySelector('nav').offsetHeight"), 0)
+        self.assertFalse(self.page.run("return document.documentElement.classList.contains('dark')"))
+        self.page.run("dispatchEvent(new Event('afterprint'))")
+        self.assertTrue(self.page.run("return document.documentElement.classList.contains('dark')"))
+
+    def test_activations_before_and_after(self):
+        """The shares of both sum to one; what was clipped lies at the ends of the range."""
+        self.open(self.report("q.html", "--activation-observer", "avg"))
+        for layer in self.page.run("return data.layers"):
+            seen = layer["activation"]
+            for shares in (seen["share"], seen["quantized"]):
+                self.assertAlmostEqual(sum(shares), 1, 3)
+        self.assertEqual(self.page.run("return charts.activation.data.datasets.map((set) => set.label)"),
+                         ["quantised", "float"])
 
     def test_search_for_a_metric_is_drawn(self):
         low = self.run_json("analyze", "target", "residual.onnx", "--data", "images.npy", "-o", "t",

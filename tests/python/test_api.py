@@ -61,6 +61,14 @@ class Sessions(PythonTest):
         self.assert_error("bad_data", ["dtype"], lambda: session.run({name: np.array(["a"])}))
         self.assert_error("io", ["nowhere"], lambda: quench.Session("nowhere.onnx"))
         self.assert_error("usage", ["path"], lambda: quench.Session(3))
+        self.assert_error("usage", ["did you mean 'threads'"], lambda: quench.Session(MODEL, theads=1))
+        self.assert_error("usage", ["by name"], lambda: session.run(x, [3]))
+        self.assertEqual(list(session.run(x, session.outputs[0])), session.outputs)
+
+    def test_what_is_no_model_is_not_saved(self):
+        for wrong in (None, MODEL, 3):
+            self.assert_error("usage", ["quench.Model"], lambda wrong=wrong: quench.save(
+                wrong, self.path("no.onnx")))
 
 
 class Quantize(PythonTest):
@@ -138,6 +146,29 @@ class Quantize(PythonTest):
 
         with self.assertRaises(StopAsyncIteration):
             quench.quantize(MODEL, data=images(), progress=stop)
+
+    def test_bars_are_never_more_than_full(self):
+        made = []
+
+        class Bar:  # as tqdm's
+            def __init__(self, desc, total, leave):
+                self.n, self.total = 0, total
+                made.append((desc, self))
+
+            def update(self, more):
+                assert more >= 0, more
+                self.n += more
+
+            def close(self):
+                assert self.total is None or self.n <= self.total, (self.n, self.total)
+
+        from quench import _progress
+        show = _progress._Bars(Bar)
+        for told in (("a", 1, 4), ("a", 4, 4), ("a", 12, 16), ("a", 2, 16), ("b", 0, 0), ("b", 3, 0)):
+            show(*told)
+        show.close()
+        self.assertEqual([(desc, bar.n, bar.total) for desc, bar in made],
+                         [("a", 12, 16), ("a", 2, 16), ("b", 3, None)])
 
     def test_report(self):
         quench.quantize(MODEL, self.path("m.onnx"), data=images(), report=self.dir / "r.html",
@@ -239,6 +270,9 @@ class Keywords(PythonTest):
                           lambda: quench.compare(MODEL, MODEL, metrcs=[]))
         self.assert_error("usage", ["did you mean 'warmup'"],
                           lambda: quench.bench(MODEL, warmpu=1))
+        for theirs, ours in (("calibrate_size", "limit"), ("algo", "activation_observer")):
+            self.assert_error("usage", [f"here it is '{ours}'"],
+                              lambda theirs=theirs: quench.quantize(MODEL, data=images(), **{theirs: 3}))
 
     def test_wrong_values(self):
         def quantize(**options):
@@ -250,6 +284,9 @@ class Keywords(PythonTest):
                           quantize(per_channel=True, per_layer=True))
         self.assert_error("usage", ["type weight"], quantize(bits=4))
         self.assert_error("usage", ["threads"], quantize(threads=-1))
+        self.assert_error("usage", ["threads", "1024"], quantize(threads=10**9))
+        self.assert_error("usage", ["a callable chooses ranges of activations"],
+                          quantize(weight_observer=lambda statistic, spec: 1))
         self.assert_error("usage", ["seed"], quantize(seed="x"))
 
     def test_every_option_is_in_the_docstring(self):

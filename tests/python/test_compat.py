@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scripts for ONNX Runtime and PaddleSlim, with only the import changed."""
 import itertools
+import os
 import pathlib
+import subprocess
+import sys
 import unittest
 
-from testing import MODEL, PythonTest, images, labels, np, quench
+from testing import MODEL, PACKAGE, PythonTest, images, labels, np, quench
 
 import quench.paddleslim as paddleslim
+from quench.onnxruntime import quantization
+from quench.onnxruntime.quantization import matmul_4bits_quantizer
 from quench.onnxruntime import (CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType,
                                 quant_pre_process, quantize_dynamic, quantize_static)
 from quench.paddleslim.quant.observers import (AbsMaxChannelWiseWeightObserver, AbsmaxObserver,
@@ -73,6 +78,46 @@ class OnnxRuntime(PythonTest):
         quantize_static(MODEL, self.path("e.onnx"), Reader(), use_external_data_format=True)
         self.assertGreater(len(list(self.dir.glob("e.onnx*"))), 1)
 
+    def test_modules_that_scripts_import_from(self):
+        """As ONNX Runtime's documentation spells them."""
+        from quench.onnxruntime.quantization import calibrate, quant_utils, quantize, shape_inference
+        self.assertIs(calibrate.CalibrationDataReader, CalibrationDataReader)
+        self.assertIs(quant_utils.QuantType, QuantType)
+        self.assertIs(shape_inference.quant_pre_process, quant_pre_process)
+        self.assertTrue(callable(quantize))
+        from quench.onnxruntime.quantization.quantize import quantize_static as same
+        self.assertIs(same, quantize_static)
+
+    def test_preprocess(self):
+        subprocess.run([sys.executable, "-m", "quench.onnxruntime.quantization.preprocess", "--input",
+                        MODEL, "--output", self.path("p.onnx"), "--skip_optimization", "True"],
+                       env={**os.environ, "PYTHONPATH": str(PACKAGE)}, check=True)
+        self.assertEqual(op_types(self.path("p.onnx")), op_types(MODEL))
+        quant_pre_process(input_model_path=MODEL, output_model_path=self.path("q.onnx"))
+        with self.assertRaisesRegex(ValueError, "output_model_path"):
+            quant_pre_process(MODEL)
+
+    def test_configurations(self):
+        config = quantization.StaticQuantConfig(Reader(), calibrate_method=CalibrationMethod.Percentile,
+                                                per_channel=True)
+        quantization.quantize(MODEL, self.path("s.onnx"), config)
+        self.assertIn("QuantizeLinear", op_types(self.path("s.onnx")))
+        quantization.quantize(MODEL, self.path("d.onnx"), quantization.DynamicQuantConfig())
+        self.assertTrue((self.dir / "d.onnx").exists())
+
+    def test_weights_in_few_bits(self):
+        config = matmul_4bits_quantizer.DefaultWeightOnlyQuantConfig(
+            block_size=32, is_symmetric=True, accuracy_level=4,
+            quant_format=quantization.quant_utils.QuantFormat.QOperator,
+            op_types_to_quantize=("MatMul", "Gemm"), quant_axes=(("MatMul", 0), ("Gather", 1)))
+        model = quantization.quant_utils.load_model_with_shape_infer(pathlib.Path(MODEL))
+        quant = matmul_4bits_quantizer.MatMul4BitsQuantizer(
+            model, nodes_to_exclude=None, nodes_to_include=None, algo_config=config)
+        quant.process()
+        self.assertEqual({weight.bits for weight in quant.result.weights}, {4})
+        quant.model.save_model_to_file(self.path("w.onnx"), True)
+        self.assertGreater(len(list(self.dir.glob("w.onnx*"))), 1)
+
     def test_wrong_readers(self):
         self.assert_error("bad_data", ["no samples"],
                           lambda: quantize_static(MODEL, self.path("a.onnx"), Reader(0)))
@@ -96,6 +141,14 @@ class PaddleSlim(PythonTest):
         x = images(8)
         paddleslim.quant_post_static(None, MODEL, self.path("p"), None, lambda: ((row,) for row in x))
         self.assertTrue((self.dir / "p" / "model.onnx").exists())
+
+    def test_rows_of_numbers_take_the_shape_of_the_input(self):
+        """As paddle.dataset.mnist gives images."""
+        x, y = images(8), labels(8)
+        paddleslim.quant_post_static(
+            None, MODEL, self.path("r.onnx"), batch_nums=2, batch_size=4,
+            sample_generator=lambda: ((row.ravel(), int(label)) for row, label in zip(x, y)))
+        self.assertTrue((self.dir / "r.onnx").exists())
 
     def test_static_is_told_what_is_wrong(self):
         self.assert_error("usage", ["data_loader"], lambda: paddleslim.quant_post_static(
@@ -162,6 +215,19 @@ class PaddleSlim(PythonTest):
             quant_model_dir=self.path("q.onnx"), float_model_dir=MODEL, data_loader=[x],
             save_dir=self.path("aq")).metric_error_analyse()
         self.assertTrue(ranked.layers)
+
+    def test_modules_that_scripts_import_from(self):
+        """As PaddleSlim's documentation spells them."""
+        from quench.paddleslim.dygraph.quant import QAT
+        from quench.paddleslim.quant.analysis import AnalysisQuant
+        from quench.paddleslim.quant.analysis_ptq import AnalysisPTQ
+        from quench.paddleslim.quant.analysis_qat import AnalysisQAT
+        from quench.paddleslim.quant.quanter import quant_post_static
+        self.assertIs(QAT, paddleslim.QAT)
+        self.assertIs(AnalysisPTQ, paddleslim.AnalysisPTQ)
+        self.assertIs(AnalysisQuant, AnalysisPTQ)
+        self.assertIs(AnalysisQAT, paddleslim.AnalysisQAT)
+        self.assertIs(quant_post_static, paddleslim.quant.quant_post)
 
     def test_a_layer_of_another_framework(self):
         layer = type("Layer", (), {"__module__": "paddle.nn"})()

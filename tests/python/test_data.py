@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What may be given as data, and what is said of data that does not fit."""
 import itertools
+import os
+import subprocess
+import sys
 import unittest
 
-from testing import MODEL, PythonTest, images, labels, np, quench
+from testing import MODEL, PACKAGE, PythonTest, images, labels, np, quench
 
 QUICK = {"held_out": 4, "equalize": "never", "no_bias_correction": True}
 NAME = quench.load(MODEL).inputs[0].name
@@ -45,6 +48,20 @@ class Forms(PythonTest):
                         no_metadata=True)
         self.assertEqual((self.dir / "a.onnx").read_bytes(), (self.dir / "b.onnx").read_bytes())
 
+    def test_a_loader_may_use_its_buffer_again(self):
+        x = images(24)
+
+        def loader():
+            buffer = np.empty_like(x[:8])
+            for start in range(0, 24, 8):
+                buffer[:] = x[start:start + 8]
+                yield {NAME: buffer}
+            buffer[:] = 0
+
+        for name, data in (("a.onnx", x), ("b.onnx", loader())):
+            quench.quantize(MODEL, self.path(name), data=data, **QUICK, no_metadata=True)
+        self.assertEqual((self.dir / "a.onnx").read_bytes(), (self.dir / "b.onnx").read_bytes())
+
     def test_labels_in_the_data(self):
         x, y = images(), labels()
         wanted = quench.evaluate(MODEL, x, "top1", labels=y).scores
@@ -70,7 +87,7 @@ class Wrong(PythonTest):
         self.refused("bad_data", ["'imput'", "it has " + NAME], [{"imput": x}])
         self.refused("bad_data", ["data[0]", "3x5"], [np.zeros((3, 5), np.float32)])
         self.refused("bad_data", ["data[1]", "28x27"], [x, x[..., :27]])
-        self.refused("bad_data", ["dtype", "|O"], [np.array([object()])])
+        self.refused("bad_data", ["data[0]", "dtype", "|O"], [np.array([object()])])
         self.refused("bad_data", ["arrays given: 3"], [(x, labels(8), x)])
         self.refused("bad_data", ["class index"], (x, labels(8).astype(np.float32)))
         self.refused("bad_data", ["7 int64 for 8"], (x, labels(7)))
@@ -84,12 +101,12 @@ class Wrong(PythonTest):
     def test_keywords(self):
         x = images(8)
         self.refused("usage", ["did you mean 'activation_observer'?"], x, activation_obsever="KL")
-        self.refused("usage", ["did you mean 'batch'?"], x, batch_size=3)
+        self.refused("usage", ["here it is 'batch'"], x, batch_size=3)
         self.refused("usage", ["batch takes a whole number", "'many'"], x, batch="many")
 
     def test_observers(self):
         x = images(24)
-        for wrong in (float("nan"), -1, (3, 1), (0, float("inf"))):
+        for wrong in (float("nan"), -1, (3, 1), (0, float("inf")), ("a", "b"), None, "x", (1, 2, 3)):
             self.refused("bad_data", ["two finite numbers"], x, activation_observer=lambda s, p: wrong)
         with self.assertRaises(ZeroDivisionError):
             quench.quantize(MODEL, data=x, activation_observer=lambda s, p: 1 / 0)
@@ -102,6 +119,7 @@ class Wrong(PythonTest):
 
         self.assert_error("bad_data", ["5 labels", "8 samples"], evaluate(labels=labels(5)))
         self.assert_error("bad_data", ["floats"], evaluate(labels=labels(8) / 2))
+        self.assert_error("bad_data", ["class indices"], evaluate(labels=["a"] * 8))
 
     def test_generators(self):
         def raises():
@@ -115,6 +133,20 @@ class Wrong(PythonTest):
         with self.assertLogs("quench", "WARNING") as logs:  # one that ends early
             self.assertEqual(samples_of((row for row in images(6)), limit=50), 6)
         self.assertIn("fewer than the 50", "".join(logs.output))
+
+    def test_a_generator_without_end_ends_before_the_memory(self):
+        script = """
+import itertools, resource, sys
+import numpy as np, quench
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+try:
+    quench.quantize(sys.argv[1], data=(np.zeros((10000, 1, 28, 28), np.float32) for _ in itertools.count()))
+except quench.Error as error:
+    print(error.kind, error)
+"""
+        done = subprocess.run([sys.executable, "-c", script, MODEL], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": str(PACKAGE)}, timeout=120)
+        self.assertRegex(done.stdout, "bad_data .*has not ended.*limit=N", done.stderr)
 
     def test_image_options_for_arrays(self):
         with self.assertLogs("quench", "WARNING") as logs:

@@ -68,6 +68,31 @@ class Threads(PythonTest):
         self.assertLess(longest, 0.5 * (ended - began), "the lock was held")
 
 
+class Forks(unittest.TestCase):
+    SCRIPT = """
+import os, sys
+import numpy as np, quench
+x = np.zeros((8, 1, 28, 28), np.float32)
+session = quench.Session(sys.argv[1], threads=2)
+session.run(x)
+pid = os.fork()
+if pid == 0:
+    for work in (lambda: session.run(x), lambda: quench.Session(sys.argv[1], threads=2)):
+        try:
+            work()
+        except quench.Error as error:
+            print(error.kind, "spawn" in str(error))
+    print(quench.Session(sys.argv[1], threads=1).run(x)[session.outputs[0]].shape, flush=True)
+    os._exit(0)
+os.waitpid(pid, 0)
+"""
+
+    def test_a_forked_process_does_not_wait_for_threads(self):
+        done = subprocess.run([sys.executable, "-c", self.SCRIPT, MODEL], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": str(PACKAGE)}, timeout=60, check=True)
+        self.assertEqual(done.stdout, "unsupported True\nunsupported True\n(8, 10)\n", done.stderr)
+
+
 class Interrupts(PythonTest):
     SCRIPT = """
 import signal, sys, threading, os, time

@@ -19,6 +19,7 @@ cp -r pyproject.toml setup.py README.md CMakeLists.txt "$folder/source"
 cd "$folder/source"
 QUENCH_BUILD_DIR="$QUENCH_BINARY" /usr/bin/python3 -m pip wheel . --no-deps --no-build-isolation \
   --quiet --wheel-dir "$folder"
+[ "$(/usr/bin/python3 -m zipfile -l "$folder"/quench-*.whl | grep -c 'libquench\.so')" -eq 1 ]
 # NumPy is Debian's: nothing is fetched.
 /usr/bin/python3 -m venv --system-site-packages "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --no-deps --no-index "$folder"/quench-*.whl

@@ -11,7 +11,8 @@ from quench._quench import paddleslim as _slim
 from quench._quench.paddleslim import LegacyPTQ, QuantConfig  # noqa: F401
 
 __all__ = ["Analysis", "AnalysisPTQ", "AnalysisQAT", "Executor", "LegacyPTQ", "PTQ", "QAT", "QuantConfig",
-           "observers", "quant", "quant_post_dynamic", "quant_post_only_weight", "quant_post_static"]
+           "observers", "quant", "quant_post", "quant_post_dynamic", "quant_post_only_weight",
+           "quant_post_static"]
 
 
 def _given(**options):
@@ -37,6 +38,7 @@ def quant_post_dynamic(model_dir=None, save_model_dir=None, model_filename=None,
 
 
 quant_post_only_weight = quant_post_dynamic
+quant_post = quant_post_static  # the name it had first
 
 
 def PTQ(config=None, **legacy):

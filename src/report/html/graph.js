@@ -1,10 +1,11 @@
-// The graph of the report: layers by how far a node is from the inputs, lines that keep clear of
-// boxes, and a frame that moves and zooms. Knows nothing of the page but its elements.
+// The graph of the report: layers by how far a node is from the inputs, folded into columns, lines that
+// keep clear of boxes, and a frame that moves and zooms. Knows nothing of the page but its elements.
 "use strict";
 const quenchGraph = (() => {
-  const [W, H, GAP, ROW] = [150, 24, 18, 52];
+  const [W, H, GAP, ROW] = [190, 24, 18, 52];
   const SVG = "http://www.w3.org/2000/svg";
   const NARROW = 10;  // of a line that passes a row
+  const GUTTER = 48;  // between columns
 
   // Boxes and, for lines that pass rows, points to pass at.
   const rows_of = (nodes) => {
@@ -63,11 +64,35 @@ const quenchGraph = (() => {
     }
   };
 
-  const layout = (nodes) => {
+  const span = (places) => places.reduce(([low, high], { x, width }) =>
+    [Math.min(low, x - width / 2), Math.max(high, x + width / 2)], [Infinity, -Infinity]);
+
+  // A network is long and thin, a screen is not: it goes on at the top of the next column, best where
+  // few lines have to.
+  const fold = ({ rows, places }, aspect) => {
+    const [low, high] = span(places);
+    const columns = Math.max(1, Math.round(Math.sqrt(aspect * rows.length * ROW / (high - low + GUTTER))));
+    const most = Math.ceil(rows.length / columns);
+    let left = 0;
+    for (let first = 0, end; first < rows.length; first = end) {
+      end = Math.min(rows.length, first + most);
+      for (let row = end, least = first + Math.ceil(0.75 * most); row >= least && end < rows.length; --row) {
+        if (rows[row].length < rows[end].length) end = row;
+      }
+      const column = rows.slice(first, end).flat();
+      const [from, to] = span(column);
+      for (const place of column) {
+        Object.assign(place, { x: place.x + left - from, y: (place.row - first) * ROW, column: left });
+      }
+      left += to - from + GUTTER;
+    }
+  };
+
+  const layout = (nodes, aspect) => {
     const made = rows_of(nodes);
     order(made.rows);
     set_x(made.rows);
-    for (const place of made.places) place.y = place.row * ROW;
+    if (nodes.length) fold(made, aspect);
     return made;
   };
 
@@ -85,23 +110,48 @@ const quenchGraph = (() => {
       const [from, to] = [line[k - 1], line[k]];
       const start = k === 1 ? from.y + H : from.y + H / 2;
       const end = k === line.length - 1 ? to.y : to.y + H / 2;
+      if (from.column !== to.column) {  // up beside the column that it comes to
+        const x = to.column - GUTTER / 2;
+        path += `C${from.x} ${start + ROW / 2} ${x} ${start + ROW / 2} ${x} ${start}L${x} ${end}`
+          + `C${x} ${end - ROW / 2} ${to.x} ${end - ROW / 2} ${to.x} ${end}`;
+        continue;
+      }
       path += `C${from.x} ${(start + end) / 2} ${to.x} ${(start + end) / 2} ${to.x} ${end}`;
     }
     return path;
   };
 
+  // Names tell layers apart at their ends.
+  const shorten = (name, most) => {
+    if (name.length <= most) return name;
+    const front = Math.max(0, Math.floor((most - 1) / 3));
+    return `${name.slice(0, front)}\u2026${name.slice(name.length - Math.max(1, most - 1 - front))}`;
+  };
+
+  // The operator and as much of the name as a box has room for.
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = "11px sans-serif";
+  const fitting = ({ op, name }) => {
+    let words = `${op} ${name}`;
+    for (let letters = name.length; letters > 3 && pen.measureText(words).width > W - 12;) {
+      letters -= Math.max(1, Math.floor((pen.measureText(words).width - W) / 9));
+      words = `${op} ${shorten(name, letters)}`;
+    }
+    return words;
+  };
+
   const FAR = 0.45;  // below this text cannot be read
 
   const make = (svg, frame, nodes, on_choose) => {
-    const { places, lines } = layout(nodes);
+    const size = () => frame.getBoundingClientRect();
+    const { places, lines } = layout(nodes, size().width / size().height);
     const world = add("g", {}, svg);
-    for (const line of lines) add("path", { d: curve(line) }, world);
+    const edges = lines.map((line) => ({ path: add("path", { d: curve(line) }, world), ends: [line[0].node, line[line.length - 1].node] }));
     const boxes = nodes.map((node, i) => {
       const { x, y } = places[i];
       const box = add("g", { class: "node", "data-node": i }, world);
       add("rect", { x: x - W / 2, y, width: W, height: H, rx: 4 }, box);
-      const words = `${node.op} ${node.name}`;
-      add("text", { x: x - W / 2 + 5, y: y + 16 }, box, words.length > 23 ? words.slice(0, 22) + "\u2026" : words);
+      add("text", { x: x - W / 2 + 5, y: y + 16 }, box, fitting(node));
       add("title", {}, box, `${node.name}\n${node.op}, ${node.kind}`);
       return box;
     });
@@ -111,7 +161,6 @@ const quenchGraph = (() => {
       world.classList.toggle("far", view.scale < FAR);
       frame.dataset.scale = view.scale.toFixed(4);
     };
-    const size = () => frame.getBoundingClientRect();
     const zoom = (factor, x = size().width / 2, y = size().height / 2) => {
       const scale = Math.min(4, Math.max(0.01, view.scale * factor));
       view.x = x - (x - view.x) * scale / view.scale;
@@ -136,13 +185,22 @@ const quenchGraph = (() => {
       view.y = height / 2 - (top + bottom + H) / 2 * view.scale;
       show();
     };
-    // A network is long and thin: its beginning can be read, the whole is one key away.
+    // Where the whole cannot be read, its beginning can, and the whole is one key away.
     const start = () => {
       if (!places.length) return;
       fit();
-      if (view.scale < 0.8) { view.scale = 0.8; view.x = size().width / 2 - places[0].x * 0.8; view.y = 20; show(); }
+      if (view.scale >= FAR) return;
+      const [left, right] = span(places.filter((place) => place.column === places[0].column));
+      view.scale = 0.8;
+      view.x = (right - left) * 0.8 < size().width ? 20 - left * 0.8 : size().width / 2 - places[0].x * 0.8;
+      view.y = 20;
+      show();
     };
     const mark = (name, wanted) => boxes.forEach((box, i) => box.classList.toggle(name, wanted(i)));
+    const choose = (i) => {
+      mark("chosen", (each) => each === i);
+      for (const { path, ends } of edges) path.classList.toggle("chosen", ends.includes(i));
+    };
 
     let drag = null;
     frame.addEventListener("wheel", (event) => {
@@ -168,10 +226,14 @@ const quenchGraph = (() => {
       if (event.key === "-") zoom(0.8);
       if (event.key === "0") fit();
     });
-    const paint = (color_of) => boxes.forEach((box, i) => { box.firstChild.style.fill = color_of(nodes[i], i); });
+    const paint = (color_of) => boxes.forEach((box, i) => {
+      const color = color_of(nodes[i], i);
+      box.firstChild.style.fill = color;
+      box.classList.toggle("pale", color.startsWith("var"));
+    });
     start();
-    return { zoom, fit, centre, mark, paint };
+    return { zoom, fit, centre, mark, choose, paint };
   };
 
-  return { layout, make };
+  return { layout, make, shorten };
 })();

@@ -58,35 +58,56 @@ for (const layer of data.layers) {
 // Columns that no layer has anything in are left out.
 const columns = COLUMNS.filter(([, key]) => data.layers.some((layer) => known(layer[key]) && layer[key] !== ""));
 
+// Rows are made once: sorting and searching move them, choosing marks one.
+const rows = data.layers.map((layer) => {
+  const row = document.createElement("tr");
+  row.dataset.layer = layer.index;
+  for (const [, key, print] of columns) {
+    const value = layer[key];
+    const cell = element("td", (print || shown)(value), row);
+    if (typeof value === "number") cell.className = "number";
+    if (SHADES[key] && known(value)) cell.style.boxShadow = `inset 4px 0 ${hue(SHADES[key](value))}`;
+  }
+  row.onclick = () => choose(layer.index);
+  return row;
+});
+
+const sort_by = (key) => { order = { key, up: order.key === key ? !order.up : true }; fill(); };
+
+const head = () => {
+  const made = document.createElement("thead");
+  const row = element("tr", undefined, made);
+  for (const [title, key, , why] of columns) {
+    const cell = element("th", undefined, row);
+    const button = element("button", title + (order.key === key ? (order.up ? " \u25b2" : " \u25bc") : ""), cell);
+    cell.title = why || "";
+    cell.ariaSort = order.key !== key ? "none" : order.up ? "ascending" : "descending";
+    button.onclick = () => sort_by(key);
+  }
+  return made;
+};
+
 const fill = () => {
   const words = by_id("search").value.toLowerCase();
-  const table = by_id("layers");
-  table.replaceChildren();
-  const head = element("tr", undefined, element("thead", undefined, table));
-  for (const [title, key, , why] of columns) {
-    const cell = element("th", title + (order.key === key ? (order.up ? " \u25b2" : " \u25bc") : ""), head);
-    cell.title = why || "";
-    cell.onclick = () => { order = { key, up: order.key === key ? !order.up : true }; fill(); };
-  }
-  const body = element("tbody", undefined, table);
-  const rows = data.layers.filter((layer) => `${layer.name} ${layer.op} ${layer.reason}`.toLowerCase().includes(words));
+  const found = data.layers.filter((layer) => `${layer.name} ${layer.op} ${layer.reason}`.toLowerCase().includes(words));
   const rank = (value) => (known(value) ? value : order.up ? Infinity : -Infinity);
-  rows.sort((a, b) => {
+  found.sort((a, b) => {
     const [x, y] = [rank(a[order.key]), rank(b[order.key])];
     return (x < y ? -1 : x > y ? 1 : a.index - b.index) * (order.up ? 1 : -1);
   });
-  for (const layer of rows) {
-    const row = element("tr", undefined, body);
-    row.dataset.layer = layer.index;
-    for (const [, key, print] of columns) {
-      const value = layer[key];
-      const cell = element("td", (print || shown)(value), row);
-      if (typeof value === "number") cell.className = "number";
-      if (SHADES[key] && known(value)) cell.style.boxShadow = `inset 4px 0 ${hue(SHADES[key](value))}`;
-    }
-    if (layer.index === chosen) row.className = "chosen";
-    row.onclick = () => choose(layer.index);
-  }
+  const body = document.createElement("tbody");
+  body.append(...found.map((layer) => rows[layer.index]));
+  by_id("layers").replaceChildren(head(), body);
+  by_id("layers-found").textContent = words === "" ? "" : `${found.length} of ${data.layers.length}`;
+};
+
+// Keeps the row in sight without moving the page.
+const reveal = (row) => {
+  const frame = by_id("layers").parentElement;
+  const top = row.offsetTop - by_id("layers").tHead.offsetHeight;
+  if (top < frame.scrollTop) frame.scrollTop = top;
+  const below = row.offsetTop + row.offsetHeight - frame.clientHeight;
+  if (below > frame.scrollTop) frame.scrollTop = below;
 };
 
 const charts = {};
@@ -143,14 +164,16 @@ const nodes_by_name = new Map(data.nodes.map((node, i) => [node.name, i]));
 let graph = null;
 
 const choose = (index, centre = true) => {
+  if (rows[chosen]) rows[chosen].className = "";
   chosen = index;
+  rows[index].className = "chosen";
+  reveal(rows[index]);
   const layer = data.layers[index];
   by_id("detail-name").textContent = layer.name;
   histogram("weight", "weight", layer.weight);
   histogram("activation", "activation", layer.activation);
-  fill();
   const node = nodes_by_name.get(layer.name);
-  if (graph) { graph.mark("chosen", (i) => i === node); if (known(node) && centre) graph.centre(node, 0); }
+  if (graph) { graph.choose(node); if (known(node) && centre) graph.centre(node, 0); }
 };
 
 // A layer, or a node without a weight, which the graph alone has.
@@ -159,37 +182,40 @@ const show = (name) => {
   if (known(layer)) { choose(layer); return; }
   const node = nodes_by_name.get(name);
   if (!graph || !known(node)) return;
-  graph.mark("chosen", (i) => i === node);
+  graph.choose(node);
   graph.centre(node);
 };
 
 const along = () => {
   const own = data.layers.some((layer) => known(layer.own_sqnr)) ? " by its own error alone, and" : "";
   by_id("along-text").textContent = `How near each layer's output is to the float model's:${own} with all layers before it quantised too. More is better; a click chooses the layer.`;
-  const line = (label, key, color) => ({ label, data: data.layers.map((layer) => (known(layer[key]) && layer[key] < 200 ? layer[key] : null)), borderColor: color, backgroundColor: color, pointRadius: 3, spanGaps: true });
+  const line = (label, key, color) => ({ label, data: data.layers.map((layer) => (known(layer[key]) && layer[key] < 200 ? layer[key] : null)), borderColor: color, backgroundColor: color, borderWidth: data.layers.length > 200 ? 1 : 3, pointRadius: data.layers.length > 200 ? 0 : 3, spanGaps: true });
   draw("along", { type: "line",
     data: { labels: data.layers.map((layer) => layer.name), datasets: [line("accumulated SQNR, dB", "sqnr", BLUE), line("own SQNR, dB", "own_sqnr", ORANGE)].filter((set) => set.data.some(known)) },
-    options: { ...OPTIONS, onClick: (_, hits) => { if (hits.length) choose(hits[0].index); }, scales: { x: { ticks: { maxRotation: 90, autoSkip: true } } } } });
+    // Names do not fit below hundreds of layers: their places do, and the name is told beside the pointer.
+    options: { ...OPTIONS, interaction: { mode: "index", intersect: false }, onClick: (_, hits) => { if (hits.length) choose(hits[0].index); },
+      scales: { x: { title: { display: true, text: "place in the network" }, ticks: { maxRotation: 0, callback: (at) => data.layers[at].index } }, y: { title: { display: true, text: "dB" } } } } });
 };
 
 const ranking = () => {
   if (!data.sensitivity) { by_id("ranking-section").hidden = true; return; }
   const { samples } = data.sensitivity;
   const by = samples ? `, by ${samples} sample${samples === 1 ? "" : "s"}` : "";
-  const rows = data.sensitivity.layers.slice(0, 60);
+  const ranked = data.sensitivity.layers.slice(0, 60);
   const reverse = data.sensitivity.reverse;
   // Where the metric loses nothing, what the layers do to the outputs still tells them apart.
-  const lossless = !reverse && rows.every((row) => !(loss_of(row) > 0)) && rows.some((row) => known(row.sqnr));
+  const lossless = !reverse && ranked.every((row) => !(loss_of(row) > 0)) && ranked.some((row) => known(row.sqnr));
   const of = reverse ? (row) => row.metric : lossless ? (row) => noise(row.sqnr) : loss_of;
-  if (lossless) rows.sort((a, b) => of(b) - of(a));
+  if (lossless) ranked.sort((a, b) => of(b) - of(a));
   const label = reverse ? data.sensitivity.metric : lossless ? NOISE : LOSS;
-  const some = rows.length < data.sensitivity.layers.length ? `, ${rows.length} of ${data.sensitivity.layers.length}` : "";
+  const some = ranked.length < data.sensitivity.layers.length ? `, ${ranked.length} of ${data.sensitivity.layers.length}` : "";
   by_id("ranking-text").textContent = reverse ? `${label} with all layers quantised but one; best left in float on top${some}${by}.`
     : `Each layer quantised alone${lossless ? `: no layer costs any ${data.sensitivity.metric}. Shown is the ${label}` : `: ${label}`}; the worst on top${some}${by}.`;
-  by_id("ranking").parentElement.style.height = `${Math.max(160, rows.length * 18 + 60)}px`;
+  const letters = Math.max(14, Math.floor(by_id("ranking").parentElement.clientWidth / 22));
+  by_id("ranking").parentElement.style.height = `${Math.max(160, ranked.length * 18 + 60)}px`;
   draw("ranking", { type: "bar",
-    data: { labels: rows.map((row) => row.layer), datasets: [{ label, data: rows.map(of), backgroundColor: ORANGE }] },
-    options: { ...OPTIONS, indexAxis: "y", onClick: (_, hits) => { if (hits.length) show(rows[hits[0].index].layer); }, scales: { y: { ticks: { autoSkip: false } } } } });
+    data: { labels: ranked.map((row) => row.layer), datasets: [{ label, data: ranked.map(of), backgroundColor: ORANGE }] },
+    options: { ...OPTIONS, indexAxis: "y", onClick: (_, hits) => { if (hits.length) show(ranked[hits[0].index].layer); }, scales: { y: { ticks: { autoSkip: false, callback: (at) => quenchGraph.shorten(ranked[at].layer, letters) } } } } });
 };
 
 // What the search for a metric tried: layers left in float against what the model then reached.
@@ -230,18 +256,28 @@ const FLOAT = "var(--float)";
 
 const paint = () => {
   const way = COLORS[by_id("graph-color").value];
-  by_id("graph-key").textContent = `${way.key}; grey: in float or unknown; white: only moves data. Drag to move, wheel to zoom, click a node.`;
+  by_id("graph-key").textContent = `${way.key}; grey: in float or unknown; not filled: only moves data. Drag to move, wheel to zoom, click a node.`;
   graph.paint((node) => {
-    if (node.kind === "moves") return "#fff";
+    if (node.kind === "moves") return "var(--card)";
     const value = way.of(node);
     return known(value) && node.kind !== "float" ? hue(way.share(value)) : FLOAT;
   });
 };
 
+// Paper is white, and as wide as it is.
+const on_paper = (printing) => {
+  const dark = document.documentElement.classList.contains("dark");
+  if (printing) screen_was_dark = dark;
+  if (dark || screen_was_dark) set_theme(!printing && screen_was_dark);
+  for (const chart of Object.values(charts)) chart.resize();
+};
+let screen_was_dark = false;
+
 const find = () => {
   const words = by_id("graph-search").value.toLowerCase();
   const hits = words === "" ? [] : [...data.nodes.keys()].filter((i) => `${data.nodes[i].op} ${data.nodes[i].name}`.toLowerCase().includes(words));
-  graph.mark("found", (i) => hits.includes(i));
+  const set = new Set(hits);
+  graph.mark("found", (i) => set.has(i));
   by_id("graph-found").textContent = words === "" ? "" : `${hits.length} found`;
   return hits;
 };
@@ -252,7 +288,7 @@ const show_graph = () => {
   }
   if (!by_id("graph-color").options.length) element("option", "accumulated SQNR", by_id("graph-color"));
   graph = quenchGraph.make(by_id("graph"), by_id("graph-frame"), data.nodes, (i) => {
-    graph.mark("chosen", (each) => each === i);
+    graph.choose(i);
     const layer = layers_by_name.get(data.nodes[i].name);
     if (known(layer)) choose(layer, false);
   });
@@ -289,6 +325,8 @@ const start = () => {
   by_id("warnings-section").hidden = !(data.warnings || []).length;
   by_id("along-section").hidden = !data.layers.some((layer) => known(layer.sqnr) || known(layer.own_sqnr));
   by_id("search").oninput = fill;
+  addEventListener("beforeprint", () => on_paper(true));
+  addEventListener("afterprint", () => on_paper(false));
   by_id("theme").onclick = () => set_theme(!document.documentElement.classList.contains("dark"));
   document.addEventListener("keydown", (event) => {
     if (event.target.closest("input, select")) return;

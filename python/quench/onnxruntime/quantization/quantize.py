@@ -1,71 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names and arguments of onnxruntime.quantization, turned into Quench's own."""
-import abc
-import enum
+"""The functions of onnxruntime.quantization.quantize, in front of quench.quantize."""
 import logging
 
 import quench
-
-__all__ = [
-    "CalibrationDataReader", "CalibrationMethod", "QuantFormat", "QuantType", "quant_pre_process",
-    "quantize_dynamic", "quantize_static"]
+from quench.onnxruntime.quantization.calibrate import (  # noqa: F401
+    CalibrationDataReader, CalibrationMethod)
+from quench.onnxruntime.quantization.quant_utils import QuantFormat, QuantType, model_of
 
 _log = logging.getLogger("quench")
-
-
-class _Named(enum.Enum):
-    def __str__(self):
-        return self.name
-
-    @classmethod
-    def from_string(cls, name):
-        try:
-            return cls[name]
-        except KeyError:
-            raise ValueError(f"there is no {cls.__name__} '{name}'; there are "
-                             f"{', '.join(each.name for each in cls)}") from None
-
-
-class QuantFormat(_Named):
-    QOperator = "qoperator"
-    QDQ = "qdq"
-
-
-class QuantType(_Named):
-    """The value is the number of bits; whether integers have a sign is the target's to say."""
-    QInt8 = (8, True)
-    QUInt8 = (8, False)
-    QInt16 = (16, True)
-    QUInt16 = (16, False)
-    QInt4 = (4, True)
-    QUInt4 = (4, False)
-
-    @property
-    def bits(self):
-        return self.value[0]
-
-
-class CalibrationMethod(_Named):
-    MinMax = "min_max"
-    Entropy = "KL"
-    Percentile = "hist"
-    Distribution = "mse"
-
-
-class CalibrationDataReader(abc.ABC):
-    """Gives a dict of arrays by input each time, and None at the end."""
-
-    @classmethod
-    def __subclasshook__(cls, other):
-        return hasattr(other, "get_next") and callable(other.get_next) or NotImplemented
-
-    @abc.abstractmethod
-    def get_next(self):
-        raise NotImplementedError
-
-    def __iter__(self):
-        return iter(self.get_next, None)
-
 
 # Keys of extra_options that say the same here as an option, with how their value is said.
 _EXTRA = {
@@ -101,19 +43,6 @@ def _layers(op_types_to_quantize, nodes_to_quantize, nodes_to_exclude):
     return found
 
 
-def _path(model):
-    """A path, or an onnx.ModelProto, which is written to memory first."""
-    if not hasattr(model, "SerializeToString"):
-        return model
-    import os
-    import tempfile
-    with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "model.onnx")
-        with open(file, "wb") as out:
-            out.write(model.SerializeToString())
-        return quench.load(file)
-
-
 def quantize_static(model_input, model_output, calibration_data_reader, quant_format=QuantFormat.QDQ,
                     op_types_to_quantize=None, per_channel=False, reduce_range=False,
                     activation_type=QuantType.QInt8, weight_type=QuantType.QInt8,
@@ -133,7 +62,7 @@ def quantize_static(model_input, model_output, calibration_data_reader, quant_fo
         **_extra(extra_options)}
     reader = iter(calibration_data_reader.get_next, None)
     return _written(model_output, use_external_data_format,
-                    lambda out: quench.quantize(_path(model_input), out, data=reader, **options))
+                    lambda out: quench.quantize(model_of(model_input), out, data=reader, **options))
 
 
 def quantize_dynamic(model_input, model_output, op_types_to_quantize=None, per_channel=False,
@@ -150,7 +79,7 @@ def quantize_dynamic(model_input, model_output, op_types_to_quantize=None, per_c
         **_layers(op_types_to_quantize, nodes_to_quantize, nodes_to_exclude),
         **_extra(extra_options)}
     return _written(model_output, use_external_data_format,
-                    lambda out: quench.quantize(_path(model_input), out, **options))
+                    lambda out: quench.quantize(model_of(model_input), out, **options))
 
 
 def _written(output, external, run):
@@ -161,7 +90,28 @@ def _written(output, external, run):
     return result
 
 
-def quant_pre_process(input_model, output_model_path, **_):
-    """Quench prepares models itself; this only writes the model again."""
-    model = _path(input_model)
-    quench.save(model if isinstance(model, quench.Model) else quench.load(model), output_model_path)
+class StaticQuantConfig:
+    """The arguments of quantize_static, kept for `quantize`."""
+
+    def __init__(self, calibration_data_reader, calibrate_method=CalibrationMethod.MinMax,
+                 quant_format=QuantFormat.QDQ, **options):
+        self._options = {"calibration_data_reader": calibration_data_reader,
+                         "calibrate_method": calibrate_method, "quant_format": quant_format, **options}
+
+    def quantize(self, model_input, model_output):
+        return quantize_static(model_input, model_output, **self._options)
+
+
+class DynamicQuantConfig:
+    """The arguments of quantize_dynamic, kept for `quantize`."""
+
+    def __init__(self, weight_type=QuantType.QInt8, **options):
+        self._options = {"weight_type": weight_type, **options}
+
+    def quantize(self, model_input, model_output):
+        return quantize_dynamic(model_input, model_output, **self._options)
+
+
+def quantize(model_input, model_output, quant_config):
+    """Quantises as the configuration says. Returns a quench.QuantizeResult."""
+    return quant_config.quantize(model_input, model_output)
