@@ -34,7 +34,9 @@ class SharedSession {
 std::unique_ptr<SharedSession> open_session(const py::object& model,
                                             const std::vector<std::string>& taps, bool reference,
                                             const std::string& dequantize,
-                                            const std::string& rounding, int threads) {
+                                            const std::string& rounding, int threads,
+                                            const std::string& device,
+                                            const std::string& precision) {
   SessionOptions options;
   options.taps = taps;
   options.reference = reference;
@@ -42,10 +44,13 @@ std::unique_ptr<SharedSession> open_session(const py::object& model,
   options.rounding = rounding_of(rounding);
   const ModelFile file(model);
   Call call(threads, 0, py::bool_(false));
+  call.run_on(device, precision, 0);
   return call.run([&](const Context& context) {
     // The call ends before the session: its log and its flag must not be used later.
     Context of_session;
     of_session.threads = context.threads;
+    of_session.device = context.device;
+    of_session.precision = context.precision;
     return std::make_unique<SharedSession>(load(file.path()), options, of_session);
   });
 }
@@ -92,9 +97,12 @@ void bind_session(py::module_& module) {
           py::init(&open_session), py::arg("model"), py::kw_only(),
           py::arg("taps") = std::vector<std::string>(), py::arg("reference") = false,
           py::arg("dequantize") = "at-load", py::arg("rounding") = "once", py::arg("threads") = 0,
+          py::arg("device") = "cpu", py::arg("precision") = "float",
           "taps: values besides the outputs that runs may ask for. reference: plain kernels. "
           "dequantize: when stored weights become floats, 'at-load' or 'on-the-fly'. rounding: how "
-          "convolutions on integers round, 'once', or 'twice' as LiteRT's reference kernels do.")
+          "convolutions on integers round, 'once', or 'twice' as LiteRT's reference kernels do. "
+          "device: 'cpu', 'cuda' or 'cuda:1'. precision: what a GPU computes in, 'float', 'tf32' "
+          "or 'half'.")
       .def("run", &run_session, py::arg("inputs"), py::arg("outputs") = std::vector<std::string>(),
            "Computes outputs by name from a dict of arrays, one array, or a list of them in the "
            "order of the inputs. Arrays are neither copied on the way in nor on the way out; "
