@@ -24,7 +24,7 @@ def free_port():
 def clean_environment():
     """What no launcher has written into."""
     return {key: value for key, value in os.environ.items()
-            if key not in LAUNCHER and not key.startswith(("SLURM_", "OMPI_", "TORCHELASTIC_"))}
+            if key not in LAUNCHER and not key.startswith(("SLURM_", "OMPI_", "PMI_", "MPI_", "TORCHELASTIC_"))}
 
 
 def torchrun(rank, size, port):
@@ -156,7 +156,16 @@ class DistributedTest(harness.CliTest):
         slurm = [{"SLURM_PROCID": str(i), "SLURM_NTASKS": "2", "SLURM_JOB_ID": str(free_port()),
                   "SLURM_STEP_NODELIST": "localhost"} for i in (0, 1)]
         slurm[1]["SLURM_JOB_ID"] = slurm[0]["SLURM_JOB_ID"]
-        for name, environments in (("mpi", mpi), ("slurm", slurm)):
+        mpich_port = free_port()
+        # As one machine's helper, which Slurm has started, hands it on.
+        mpich = [{"PMI_RANK": str(i), "PMI_SIZE": "2", "MPI_LOCALNRANKS": "2",
+                  "MASTER_PORT": str(mpich_port), "SLURM_PROCID": "0", "SLURM_NTASKS": "1"}
+                 for i in (0, 1)]
+        pmi_port = free_port()
+        slurm_by_pmi = [{**each, "PMI_RANK": str(i), "PMI_SIZE": "2", "MASTER_PORT": str(pmi_port)}
+                        for i, each in enumerate(slurm)]
+        for name, environments in (("mpi", mpi), ("slurm", slurm), ("mpich", mpich),
+                                   ("slurm_by_pmi", slurm_by_pmi)):
             words = ["calibrate", "model.onnx", "-o", f"{name}.stats", "--data", "images.npy"]
             for code, out, errors in self.run_ranks(environments, words, words):
                 self.assertEqual((code, out, errors), (0, "", ""))
@@ -269,7 +278,9 @@ class DistributedTest(harness.CliTest):
                                ("WORLD_SIZE is 'x'", torchrun(0, "x", 29500)),
                                ("MASTER_PORT is '99999'", torchrun(0, 2, 99999)),
                                ("MASTER_ADDR", {"OMPI_COMM_WORLD_RANK": "0",
-                                                "OMPI_COMM_WORLD_SIZE": "2"})):
+                                                "OMPI_COMM_WORLD_SIZE": "2"}),
+                               ("needs PMI_SIZE", {"PMI_RANK": "0"}),
+                               ("MASTER_ADDR", {"PMI_RANK": "0", "PMI_SIZE": "2"})):
             code, out, errors = self.end(self.start(extra, *self.calibrate()))
             self.assertEqual((code, out), (2, ""), errors)
             self.assertRegex(errors, r"\Aquench: error: [^\n]+\n\Z")
