@@ -131,6 +131,11 @@ std::shared_ptr<Ranks>& joined() {
   return ranks;
 }
 
+bool& warns_at_end() {
+  static bool warns = false;
+  return warns;
+}
+
 }  // namespace
 
 Launched launched_by_environment() {
@@ -189,8 +194,10 @@ std::vector<std::string> with_rank(std::vector<std::string> words) {
   return words;
 }
 
-std::shared_ptr<Ranks> join_process(const RankOptions& options, const Context& context) {
+std::shared_ptr<Ranks> join_process(const RankOptions& options, const Context& context,
+                                    bool quiet) {
   joined() = join_ranks(options, context);
+  warns_at_end() = options.rank == 0 && !quiet;
   if (options.rank > 0) (void)std::freopen("/dev/null", "w", stdout);
   return joined();
 }
@@ -198,7 +205,13 @@ std::shared_ptr<Ranks> join_process(const RankOptions& options, const Context& c
 Ranks* process_ranks() noexcept { return joined().get(); }
 
 void leave_ranks() {
-  if (joined()) joined()->leave();
+  if (!joined()) return;
+  joined()->leave();
+  if (!warns_at_end()) return;
+  for (const int rank : joined()->missing()) {
+    std::fprintf(stderr, "quench: warning: rank %d of %d never came: others did its share\n", rank,
+                 joined()->size());
+  }
 }
 
 }  // namespace quench::cli
