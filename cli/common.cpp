@@ -66,7 +66,7 @@ void take_place(const CommonFlags& flags, Context& context) {
   }
   // A GPU for each process of a machine.
   if (context.device == "cuda") context.device = fmt::format("cuda:{}", launched.local_rank);
-  context.ranks = join_process(launched.ranks, context);
+  context.ranks = join_process(launched.ranks, context, flags.quiet);
 }
 
 void set_ceiling(const CommonFlags& flags, Context& context) {

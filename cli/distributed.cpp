@@ -69,18 +69,31 @@ Launched by_torchrun() {
   return found;
 }
 
-Launched by_openmpi() {
+/// The names of one MPI for a process's place.
+struct MpiNames {
+  const char* rank;
+  const char* size;
+  const char* local_rank;
+  const char* local_size;
+};
+constexpr MpiNames kOpenMpi = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                               "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"};
+/// MPICH and what is made of it, such as Intel's.
+constexpr MpiNames kMpich = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"};
+
+Launched by_mpi(const MpiNames& names) {
   Launched found;
-  read_place("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", found.ranks);
-  found.local_rank = number_or("OMPI_COMM_WORLD_LOCAL_RANK", 0, kMostRanks, 0);
-  found.local_size = number_or("OMPI_COMM_WORLD_LOCAL_SIZE", 1, kMostRanks, 1);
+  read_place(names.rank, names.size, found.ranks);
+  found.local_rank = number_or(names.local_rank, 0, kMostRanks, 0);
+  found.local_size = number_or(names.local_size, 1, kMostRanks, 1);
   found.ranks.address = value_of("MASTER_ADDR");
   if (found.ranks.address.empty() && found.local_size == found.ranks.size) {
     found.ranks.address = "127.0.0.1";
   }
   if (found.ranks.address.empty()) {
     throw Error(ErrorKind::Usage,
-                "MPI does not say which machine rank 0 is on: give mpirun -x MASTER_ADDR=HOST");
+                "MPI does not say which machine rank 0 is on: set MASTER_ADDR for all ranks "
+                "(Open MPI: mpirun -x MASTER_ADDR=HOST; MPICH: mpiexec -genv MASTER_ADDR HOST)");
   }
   found.ranks.port = number_or("MASTER_PORT", 1, kMostPorts, kPort);
   return found;
@@ -104,10 +117,23 @@ Launched by_slurm() {
   return found;
 }
 
+/// Whether the ranks are Slurm's, which may speak PMI to them. MPICH's mpiexec starts its helpers
+/// by Slurm, and those have other numbers than ranks.
+bool slurm_counts() {
+  return std::getenv("SLURM_PROCID") != nullptr &&
+         value_of("SLURM_PROCID") == value_of("PMI_RANK") &&
+         value_of("SLURM_NTASKS") == value_of("PMI_SIZE");
+}
+
 /// Kept until the program ends, also where a verb fails.
 std::shared_ptr<Ranks>& joined() {
   static std::shared_ptr<Ranks> ranks;
   return ranks;
+}
+
+bool& warns_at_end() {
+  static bool warns = false;
+  return warns;
 }
 
 }  // namespace
@@ -117,7 +143,9 @@ Launched launched_by_environment() {
   if (std::getenv("RANK") != nullptr) {
     found = by_torchrun();
   } else if (std::getenv("OMPI_COMM_WORLD_RANK") != nullptr) {
-    found = by_openmpi();
+    found = by_mpi(kOpenMpi);
+  } else if (std::getenv("PMI_RANK") != nullptr && !slurm_counts()) {
+    found = by_mpi(kMpich);
   } else if (std::getenv("SLURM_PROCID") != nullptr) {
     found = by_slurm();
   } else {
@@ -166,8 +194,10 @@ std::vector<std::string> with_rank(std::vector<std::string> words) {
   return words;
 }
 
-std::shared_ptr<Ranks> join_process(const RankOptions& options, const Context& context) {
+std::shared_ptr<Ranks> join_process(const RankOptions& options, const Context& context,
+                                    bool quiet) {
   joined() = join_ranks(options, context);
+  warns_at_end() = options.rank == 0 && !quiet;
   if (options.rank > 0) (void)std::freopen("/dev/null", "w", stdout);
   return joined();
 }
@@ -175,7 +205,13 @@ std::shared_ptr<Ranks> join_process(const RankOptions& options, const Context& c
 Ranks* process_ranks() noexcept { return joined().get(); }
 
 void leave_ranks() {
-  if (joined()) joined()->leave();
+  if (!joined()) return;
+  joined()->leave();
+  if (!warns_at_end()) return;
+  for (const int rank : joined()->missing()) {
+    std::fprintf(stderr, "quench: warning: rank %d of %d never came: others did its share\n", rank,
+                 joined()->size());
+  }
 }
 
 }  // namespace quench::cli

@@ -28,10 +28,10 @@ CLI::Option* add_tensor_parallel_flag(CLI::App& app);
 bool tensor_parallel();
 
 /// Joins the other processes; only rank 0 prints from here on. They are those of `process_ranks`.
-std::shared_ptr<Ranks> join_process(const RankOptions& options, const Context& context);
+std::shared_ptr<Ranks> join_process(const RankOptions& options, const Context& context, bool quiet);
 /// Null in a process that works alone.
 Ranks* process_ranks() noexcept;
-/// At the end of a verb that did its work.
+/// At the end of a verb that did its work. Warns of ranks that never came, unless quiet.
 void leave_ranks();
 
 }  // namespace quench::cli

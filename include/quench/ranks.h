@@ -66,6 +66,8 @@ class Ranks {
   virtual int claim(const std::string& key, int from) = 0;
   /// Whether a rank was heard of within the last seconds.
   virtual bool alive(int rank) = 0;
+  /// Those that have not come so far: ranks that may die are not waited for.
+  virtual std::vector<int> missing() { return {}; }
 };
 
 /// Waits for the others, until the timeout. Needs the engine, whose libtorch has c10d and Gloo.

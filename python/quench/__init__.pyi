@@ -23,6 +23,9 @@ class _Common(TypedDict, total=False):
     threads: int
     seed: int
     progress: Progress
+    device: str
+    precision: Literal["float", "tf32", "half"]
+    max_memory_mb: int
 
 class _Job(_Common, total=False):
     labels: Labels
@@ -497,7 +500,8 @@ class Session:
     outputs: list[str]
     def __init__(self, model: ModelLike, *, taps: Sequence[str] = ..., reference: bool = ...,
                  dequantize: Literal["at-load", "on-the-fly"] = ...,
-                 rounding: Literal["once", "twice"] = ..., threads: int = ...) -> None: ...
+                 rounding: Literal["once", "twice"] = ..., threads: int = ..., device: str = ...,
+                 precision: Literal["float", "tf32", "half"] = ...) -> None: ...
     def run(self, inputs: Any, outputs: str | Sequence[str] | None = ...) -> dict[str, numpy.ndarray]: ...
 
 def load(path: Path, *, model_filename: str = ..., params_filename: str = ...) -> Model: ...

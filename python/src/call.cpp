@@ -2,6 +2,7 @@
 // What a long call from Python runs with: without Python's lock, stopped by Ctrl-C, logging there.
 #include "python/src/call.h"
 
+#include <fmt/format.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -84,6 +85,20 @@ Call::Call(int threads, std::uint64_t seed, const py::object& progress) {
   bar_ = py::module_::import("quench._progress").attr("bar")(progress);
   if (bar_.is_none()) return;
   context_.progress = [this](const Progress& now) { show(now); };
+}
+
+void Call::run_on(const std::string& device, const std::string& precision, int max_memory_mb) {
+  constexpr int kLeast = 50;  // as the program's --max-memory
+  if (max_memory_mb != 0 && max_memory_mb < kLeast) {
+    throw Error(ErrorKind::Usage, fmt::format("max_memory_mb is {}; expected {} or more, or 0",
+                                              max_memory_mb, kLeast));
+  }
+  if (max_memory_mb != 0 && device != "cpu") {
+    throw Error(ErrorKind::Usage, "max_memory_mb is about the CPU's memory; leave out device");
+  }
+  context_.device = device;
+  context_.precision = precision;
+  context_.max_memory_mb = max_memory_mb;
 }
 
 Call::~Call() {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "quench/context.h"
 #include "quench/error.h"
@@ -31,6 +32,9 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
   ~Call();
+
+  /// Where models run, what a GPU computes in, and a ceiling of memory (0: none).
+  void run_on(const std::string& device, const std::string& precision, int max_memory_mb);
 
   const Context& context() const { return context_; }
 

@@ -149,6 +149,8 @@ std::string job_doc(const char* what, const char* own, unsigned job) {
       "    labels: class indices, as a file or an array\n{}"
       "    config, settings, data_config: files that hold options; arguments override them\n"
       "    threads: 0 means one for each core; seed: of everything random\n"
+      "    device: 'cpu', 'cuda' or 'cuda:1'; precision: of a GPU, 'float', 'tf32' or 'half'\n"
+      "    max_memory_mb: memory to stay under on the CPU\n"
       "    progress: a callable(phase, done, total); True: a bar by tqdm; False: none;\n"
       "        None: a bar where there is a terminal and tqdm\n\nOptions:\n{}",
       what, own, options_doc(job));

@@ -149,7 +149,10 @@ std::unique_ptr<Call> Keywords::take_call() {
                 fmt::format("threads is {}; expected 0 to {}", threads, kMostThreads));
   }
   const auto seed = take_as<std::uint64_t>("seed", 0);
-  return std::make_unique<Call>(threads, seed, take("progress"));
+  auto call = std::make_unique<Call>(threads, seed, take("progress"));
+  call->run_on(take_text("device", "cpu"), take_text("precision", "float"),
+               take_as<int>("max_memory_mb", 0));
+  return call;
 }
 
 void Keywords::refuse(const std::string& name, const py::object& value) {

@@ -34,7 +34,7 @@ class Keywords {
       refuse(name, value);
     }
   }
-  /// threads, seed and progress.
+  /// threads, seed, progress, device, precision and max_memory_mb.
   std::unique_ptr<Call> take_call();
   /// A model to write; checked to be text.
   bool has(const std::string& name) const { return given_.contains(name.c_str()); }

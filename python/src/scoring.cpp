@@ -120,12 +120,14 @@ constexpr const char* kEvaluate =
     "        with a reference, that model's outputs; its attribute needs_labels decides for both\n"
     "    reference: a model whose outputs are the expected ones\n"
     "    output: the output to score; batch: samples a run; dequantize, rounding: as for Session\n"
-    "    threads, seed, progress: as for quantize()\n\nOptions:\n{}";
+    "    threads, seed, progress, device, precision, max_memory_mb: as for "
+    "quantize()\n\nOptions:\n{}";
 constexpr const char* kCompare =
     "Compares two models by output and, where names match, by layer.\n\n"
     "    model, reference: paths or quench.Model\n"
     "    data: samples; None: random ones, as many as `random` says, of the `shape` given\n"
-    "    metrics: names of `quench list metrics`; output, batch, threads, seed, progress\n\n"
+    "    metrics: names of `quench list metrics`; output, batch, threads, seed, progress,\n"
+    "        device, precision, max_memory_mb\n\n"
     "Options:\n{}";
 
 }  // namespace
@@ -141,7 +143,8 @@ void bind_scoring(py::module_& module) {
              py::arg("data") = py::none(), compare_doc.c_str());
   module.def("bench", &bench_model, py::arg("model"),
              "Times a model on random inputs.\n\n    batch, warmup, runs, max_seconds, shape (by "
-             "input), profile (times of every step), dequantize, threads, seed");
+             "input), profile (times of every step), dequantize, threads, seed, device, "
+             "precision, max_memory_mb");
 }
 
 }  // namespace quench::python

@@ -53,13 +53,18 @@ std::unique_ptr<SharedSession> open_session(const py::object& model, const py::k
   options.dequantize = dequantize_of(words.take_text("dequantize", "at-load"));
   options.rounding = rounding_of(words.take_text("rounding", "once"));
   const auto threads = words.take_as("threads", 0);
+  const std::string device = words.take_text("device", "cpu");
+  const std::string precision = words.take_text("precision", "float");
   words.expect_none();
   const ModelFile file(model);
   Call call(threads, 0, py::bool_(false));
+  call.run_on(device, precision, 0);
   return call.run([&](const Context& context) {
     // The call ends before the session: its log and its flag must not be used later.
     Context of_session;
     of_session.threads = context.threads;
+    of_session.device = context.device;
+    of_session.precision = context.precision;
     return std::make_unique<SharedSession>(load(file.path()), options, of_session);
   });
 }
@@ -106,7 +111,9 @@ void bind_session(py::module_& module) {
           py::init(&open_session), py::arg("model"),
           "taps: values besides the outputs that runs may ask for. reference: plain kernels. "
           "dequantize: when stored weights become floats, 'at-load' or 'on-the-fly'. rounding: how "
-          "convolutions on integers round, 'once', or 'twice' as LiteRT's reference kernels do.")
+          "convolutions on integers round, 'once', or 'twice' as LiteRT's reference kernels do. "
+          "device: 'cpu', 'cuda' or 'cuda:1'. precision: what a GPU computes in, 'float', 'tf32' "
+          "or 'half'.")
       .def("run", &run_session, py::arg("inputs"), py::arg("outputs") = py::none(),
            "Computes outputs by name from a dict of arrays, one array, or a list of them in the "
            "order of the inputs. Arrays are neither copied on the way in nor on the way out; "

@@ -6,6 +6,12 @@
 
 namespace quench::exec {
 
+bool gpu_is_full(std::string_view reason) {
+  // cuBLAS and cuDNN have words of their own: CUBLAS_STATUS_ALLOC_FAILED.
+  return reason.find("out of memory") != std::string_view::npos ||
+         reason.find("STATUS_ALLOC_FAILED") != std::string_view::npos;
+}
+
 Error device_error(const std::string& name, std::string_view reason) {
   const auto says = [&](std::string_view words) {
     return reason.find(words) != std::string_view::npos;
@@ -24,7 +30,7 @@ Error device_error(const std::string& name, std::string_view reason) {
     return Error(ErrorKind::Usage,
                  format("this machine has no '{}'; `nvidia-smi -L` lists those that it has", name));
   }
-  if (says("out of memory")) {
+  if (gpu_is_full(reason)) {
     return Error(
         ErrorKind::Unsupported,
         format("'{}' has no memory left: other programs hold it (`nvidia-smi` lists them); "

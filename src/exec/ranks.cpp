@@ -18,6 +18,11 @@ std::shared_ptr<Ranks> join_ranks(const RankOptions& options, const Context& con
   if (!(options.timeout_seconds > 0)) {
     fail(ErrorKind::Usage, "ranks need more than {} s to find each other", options.timeout_seconds);
   }
+  if (options.elastic && options.tensor_parallel) {
+    fail(ErrorKind::Usage,
+         "a rank that has a part of the model cannot be spared; leave out --elastic, or "
+         "--tensor-parallel");
+  }
   const auto join =
       reinterpret_cast<exec::JoinFunction>(module_symbol("engine", "quench_engine_join", context));
   return std::shared_ptr<Ranks>(join(options, context));

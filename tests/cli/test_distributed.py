@@ -24,7 +24,7 @@ def free_port():
 def clean_environment():
     """What no launcher has written into."""
     return {key: value for key, value in os.environ.items()
-            if key not in LAUNCHER and not key.startswith(("SLURM_", "OMPI_", "TORCHELASTIC_"))}
+            if key not in LAUNCHER and not key.startswith(("SLURM_", "OMPI_", "PMI_", "MPI_", "TORCHELASTIC_"))}
 
 
 def torchrun(rank, size, port):
@@ -156,7 +156,16 @@ class DistributedTest(harness.CliTest):
         slurm = [{"SLURM_PROCID": str(i), "SLURM_NTASKS": "2", "SLURM_JOB_ID": str(free_port()),
                   "SLURM_STEP_NODELIST": "localhost"} for i in (0, 1)]
         slurm[1]["SLURM_JOB_ID"] = slurm[0]["SLURM_JOB_ID"]
-        for name, environments in (("mpi", mpi), ("slurm", slurm)):
+        mpich_port = free_port()
+        # As one machine's helper, which Slurm has started, hands it on.
+        mpich = [{"PMI_RANK": str(i), "PMI_SIZE": "2", "MPI_LOCALNRANKS": "2",
+                  "MASTER_PORT": str(mpich_port), "SLURM_PROCID": "0", "SLURM_NTASKS": "1"}
+                 for i in (0, 1)]
+        pmi_port = free_port()
+        slurm_by_pmi = [{**each, "PMI_RANK": str(i), "PMI_SIZE": "2", "MASTER_PORT": str(pmi_port)}
+                        for i, each in enumerate(slurm)]
+        for name, environments in (("mpi", mpi), ("slurm", slurm), ("mpich", mpich),
+                                   ("slurm_by_pmi", slurm_by_pmi)):
             words = ["calibrate", "model.onnx", "-o", f"{name}.stats", "--data", "images.npy"]
             for code, out, errors in self.run_ranks(environments, words, words):
                 self.assertEqual((code, out, errors), (0, "", ""))
@@ -194,6 +203,26 @@ class DistributedTest(harness.CliTest):
             self.assertIn(mention, results[0][2])
             self.assertEqual(results[0][2].count("\n"), 1, results[0][2])
         self.assertFalse((self.dir / "never.stats").exists())
+
+    def test_ranks_of_different_jobs(self):
+        """They say so at once, and do not wait for each other until the timeout."""
+        plain, elastic = self.calibrate(), self.calibrate("model.onnx", "images.npy", "--elastic")
+        for mention, sizes, commands in (
+                ("the number of processes of rank 1 is not that of rank 0", (2, 3), (plain, plain)),
+                ("--elastic of rank 1 is not that of rank 0", (2, 2), (plain, elastic)),
+                ("--elastic of rank 1 is not that of rank 0", (2, 2), (elastic, plain))):
+            port = free_port()
+            both = [torchrun(rank, size, port) for rank, size in enumerate(sizes)]
+            begin = time.monotonic()
+            self.check_ranks(mention, both, *commands, speakers=(0, 1))
+            self.assertLess(time.monotonic() - begin, 60)
+
+    def test_two_processes_with_one_number(self):
+        port = free_port()
+        ranks = [torchrun(rank, 3, port) for rank in (0, 1, 1)]
+        results = self.run_ranks(ranks, *[self.calibrate()] * 3)
+        self.assertTrue(all(code == 3 for code, _, _ in results), results)
+        self.assertIn("rank 1: there is another rank 1 at 127.0.0.1", results[0][2])
 
     def test_ranks_with_other_data(self):
         harness.write_npy(self.dir / "other.npy", "<f4", (20, 3, 8, 8), [0.25] * 20 * 192)
@@ -259,8 +288,11 @@ class DistributedTest(harness.CliTest):
             taken.listen()
             port = taken.getsockname()[1]
             code, _, errors = self.end(self.start(torchrun(0, 2, port), *self.calibrate()))
+            launched = self.run_quench("launch", "-n", 2, "--port", port, *self.calibrate(), expect=3)
         self.assertEqual(code, 3)
-        self.assertRegex(errors, rf"\Aquench: error: port {port} of this machine is in use[^\n]*\n\Z")
+        for said in (errors, launched.stderr):
+            self.assertRegex(said,
+                             rf"\Aquench: error: port {port} of this machine is in use[^\n]*\n\Z")
 
     def test_wrong_environments(self):
         for mention, extra in (("finds no other processes", {}),
@@ -269,7 +301,9 @@ class DistributedTest(harness.CliTest):
                                ("WORLD_SIZE is 'x'", torchrun(0, "x", 29500)),
                                ("MASTER_PORT is '99999'", torchrun(0, 2, 99999)),
                                ("MASTER_ADDR", {"OMPI_COMM_WORLD_RANK": "0",
-                                                "OMPI_COMM_WORLD_SIZE": "2"})):
+                                                "OMPI_COMM_WORLD_SIZE": "2"}),
+                               ("needs PMI_SIZE", {"PMI_RANK": "0"}),
+                               ("MASTER_ADDR", {"PMI_RANK": "0", "PMI_SIZE": "2"})):
             code, out, errors = self.end(self.start(extra, *self.calibrate()))
             self.assertEqual((code, out), (2, ""), errors)
             self.assertRegex(errors, r"\Aquench: error: [^\n]+\n\Z")
@@ -345,6 +379,29 @@ class DistributedTest(harness.CliTest):
                         "--batch", "1")
         self.assertEqual(self.bytes_of("killed.stats"), self.bytes_of("alone.stats"))
         (self.dir / "killed.stats").unlink()
+
+    def test_a_rank_that_is_killed_before_it_came(self):
+        """Nobody waits for it."""
+        launcher, children = self.long_launch(3, "--elastic", "--limit", "3000")
+        os.kill(children[2], signal.SIGKILL)
+        code, out, errors = self.end(launcher)
+        self.assertEqual((code, out), (0, ""), errors)
+        self.assertIn("quench: warning: rank 2 was ended by signal 9: others do its share\n", errors)
+        self.run_quench("calibrate", "model.onnx", "-o", "alone.stats", "--data", "many.npy",
+                        "--batch", "1", "--limit", "3000")
+        self.assertEqual(self.bytes_of("killed.stats"), self.bytes_of("alone.stats"))
+        (self.dir / "killed.stats").unlink()
+
+    def test_ranks_that_never_come_to_an_elastic_job(self):
+        self.run_quench("calibrate", "model.onnx", "-o", "alone.stats", "--data", "images.npy")
+        words = ["calibrate", "model.onnx", "-o", "waited.stats", "--data", "images.npy", "--elastic"]
+        port = free_port()
+        both = [torchrun(0, 3, port), torchrun(1, 3, port)]
+        first, second = self.run_ranks(both, words, words)
+        self.assertEqual(first[:2], (0, ""), first)
+        self.assertEqual(first[2], "quench: warning: rank 2 of 3 never came: others did its share\n")
+        self.assertEqual(second, (0, "", ""))
+        self.assertEqual(self.bytes_of("waited.stats"), self.bytes_of("alone.stats"))
 
     def test_rank_0_cannot_be_spared(self):
         launcher, children = self.long_launch(2, "--elastic")

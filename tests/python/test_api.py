@@ -289,6 +289,21 @@ class Keywords(PythonTest):
                           quantize(weight_observer=lambda statistic, spec: 1))
         self.assert_error("usage", ["seed"], quantize(seed="x"))
 
+    def test_where_models_run(self):
+        def quantize(**options):
+            return lambda: quench.quantize(MODEL, data=images(), **options)
+
+        self.assert_error("usage", ["expected cpu, cuda or cuda:1"], quantize(device="gpu"))
+        self.assert_error("usage", ["is for a GPU"], quantize(precision="half"))
+        self.assert_error("usage", ["expected cpu, cuda or cuda:1"],
+                          lambda: quench.Session(MODEL, device="gpu"))
+        self.assert_error("usage", ["max_memory_mb is 3", "50"], quantize(max_memory_mb=3))
+        self.assert_error("usage", ["leave out device"],
+                          quantize(max_memory_mb=3000, device="cuda"))
+        self.assert_error("unsupported", ["ceiling of 50 MB"], quantize(max_memory_mb=50))
+        self.assertEqual(quantize(max_memory_mb=8000, device="cpu")().model.dump(),
+                         quantize()().model.dump())
+
     def test_every_option_is_in_the_docstring(self):
         for row in quench._quench._options():
             if row["jobs"] & 1 and row["name"] not in ("data", "labels"):

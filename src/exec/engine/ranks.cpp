@@ -38,8 +38,14 @@ class GlooRanks final : public Ranks {
   GlooRanks(const RankOptions& options, const Context& context)
       : context_(context.alone()), store_(options) {
     try {
+      store_.come();
+      agree("the number of processes", format("{}", options.size));
+      agree("--elastic", options.elastic ? "given" : "not given");
+      agree("--tensor-parallel", options.tensor_parallel ? "given" : "not given");
+      // Who may die may also never come: nobody waits, and pieces go to those who are here.
+      if (options.elastic) return;
       store_.wait_for_all();
-      if (!options.elastic) store_.guarded([&] { connect(options); });
+      store_.guarded([&] { connect(options); });
     } catch (const Error& error) {
       (void)store_.fail(error.kind(), error.what());  // those who came are told
       throw;
@@ -116,6 +122,9 @@ class GlooRanks final : public Ranks {
     return std::stoi(store_.exchange(key, expected, format("{}", rank())));
   }
   bool alive(int rank) override { return store_.alive(rank); }
+  std::vector<int> missing() override {
+    return elastic() ? store_.missing() : std::vector<int>();
+  }
 
   std::int64_t open_queue() override { return queues_++; }
   std::int64_t take(std::int64_t queue) override {

@@ -16,9 +16,15 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kBeat = 500ms;
 /// A rank beats on a thread of its own: so long a silence is no long computation.
 constexpr double kSilence = 60;
+constexpr double kLeastSilence = 5;
 /// Where others would do its share: one that only slept does no harm, the work is done twice.
 constexpr auto kLost = 5s;
 constexpr const char* kFailed = "failed";
+
+/// A short timeout is about coming: a rank that is here beats as often as its machine lets it.
+double longest_silence(const RankOptions& options) {
+  return std::clamp(options.timeout_seconds, kLeastSilence, kSilence);
+}
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds, 1e6) * 1000));
@@ -45,7 +51,9 @@ c10::intrusive_ptr<c10d::TCPStore> open_store(const RankOptions& options, bool s
     const std::string_view reason = error.what();
     if (serves && (reason.find("in use") != std::string_view::npos ||
                    reason.find("EADDRINUSE") != std::string_view::npos)) {
-      fail(ErrorKind::Io, "port {} of this machine is in use; give another (MASTER_PORT)",
+      fail(ErrorKind::Io,
+           "port {} of this machine is in use; give another (MASTER_PORT, or --port of quench "
+           "launch)",
            options.port);
     }
     if (serves) {
@@ -76,7 +84,6 @@ RankFailure parse(std::string_view text) {
 
 RankStore::RankStore(const RankOptions& options)
     : options_(options), store_(open_store(options, options.rank == 0)) {
-  guarded([&] { store_->set(here(options_.rank), bytes_of("1")); });
   watcher_ = std::thread([this] { watch(); });
 }
 
@@ -130,7 +137,7 @@ bool RankStore::alive(int rank) {
 
 void RankStore::wait_for(const std::string& key, int from) {
   constexpr auto kLongest = 20ms;
-  const double silence = std::min(kSilence, options_.timeout_seconds);
+  const double silence = longest_silence(options_);
   std::chrono::milliseconds pause = 0ms;
   std::int64_t beat = -1;
   auto heard = Clock::now();
@@ -152,6 +159,23 @@ void RankStore::wait_for(const std::string& key, int from) {
   }
 }
 
+void RankStore::come() {
+  // One that may die may come again, and does its pieces anew.
+  if (add(here(options_.rank), 1) == 1 || options_.elastic) return;
+  quench::fail(ErrorKind::BadConfig,
+               "there is another rank {} at {}:{}; give every process a number of its own, and "
+               "every job a port",
+               options_.rank, options_.address, options_.port);
+}
+
+std::vector<int> RankStore::missing() {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < options_.size; ++rank) {
+    if (!has(here(rank))) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 void RankStore::wait_for_all() {
   std::vector<std::string> keys;
   for (int rank = 0; rank < options_.size; ++rank) keys.push_back(here(rank));
@@ -161,12 +185,10 @@ void RankStore::wait_for_all() {
     check();
     std::this_thread::sleep_for(5ms);
     if (Clock::now() - begin < most) continue;
-    for (int rank = 0; rank < options_.size; ++rank) {
-      if (guarded([&] { return store_->check({here(rank)}); })) continue;
-      quench::fail(ErrorKind::Io,
-                   "rank {} of {} did not come within {} s; start it, or fewer ranks", rank,
-                   options_.size, options_.timeout_seconds);
-    }
+    const std::vector<int> late = missing();
+    if (late.empty()) return;
+    quench::fail(ErrorKind::Io, "rank {} of {} did not come within {} s; start it, or fewer ranks",
+                 late.front(), options_.size, options_.timeout_seconds);
   }
 }
 
@@ -242,7 +264,7 @@ void RankStore::leave() {
   const std::int64_t left = add("left", 1);
   if (options_.rank != 0 || left == options_.size) return;
   const auto begin = Clock::now();
-  const std::chrono::duration<double> most(std::min(kSilence, options_.timeout_seconds));
+  const std::chrono::duration<double> most(longest_silence(options_));
   const auto still_there = [&] {
     if (!options_.elastic) return add("left", 0) < options_.size;
     // One that died never leaves.

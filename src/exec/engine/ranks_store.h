@@ -48,6 +48,10 @@ class RankStore {
   std::string exchange(const std::string& key, std::string_view from, std::string_view to);
   /// Whether a rank has been heard of lately, as far as was looked.
   bool alive(int rank);
+  /// Tells the others that this rank is here. An Error where one of its number is.
+  void come();
+  /// Ranks that have not come so far.
+  std::vector<int> missing();
   /// All ranks are here; else an Error that names the first missing.
   void wait_for_all();
   void check();

@@ -7,14 +7,17 @@
 
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "exec/device_error.h"
 #include "exec/engine/bridge.h"
 #include "exec/engine/fetch.h"
+#include "exec/engine/making.h"
 #include "exec/engine/pool_allocator.h"
 #include "exec/engine/prepare.h"
 #include "exec/engine/program.h"
 #include "exec/engine/slices.h"
 #include "exec/engine/start.h"
 #include "exec/engine/values.h"
+#include "exec/parts.h"
 #include "exec/session_impl.h"
 #include "passes/parallel_layers.h"
 
@@ -115,7 +118,21 @@ class ThreadCount {
   int before_;
 };
 
-constexpr std::string_view kGpuIsFull = "out of memory";  ///< in what libtorch says then
+/// What libtorch refuses between steps becomes one sentence, as what it refuses in them does.
+template <typename Work>
+auto without_torch_errors(const Work& work) {
+  try {
+    return work();
+  } catch (const c10::Error& error) {
+    fail(ErrorKind::Unsupported, "libtorch: {}", first_line(error.what_without_backtrace()));
+  }
+}
+
+/// Of the first feed; a number alone is one.
+std::int64_t rows_of(const Feeds& feeds) {
+  if (feeds.empty() || feeds.front().second.dim() == 0) return 1;
+  return feeds.front().second.size(0);
+}
 
 class EngineSession final : public Session::Impl {
  public:
@@ -205,7 +222,8 @@ class EngineSession final : public Session::Impl {
     at::InferenceMode inference;
     TensorMap map;
     for (const auto& [name, value] : values) {
-      Tensor& tensor = map[name] = to_result(name, place_.here(tensor_of(value)));
+      const at::Tensor here = without_torch_errors([&] { return place_.here(tensor_of(value)); });
+      Tensor& tensor = map[name] = to_result(name, here);
       const DType dtype = program_->graph()[find(name, "compute")].type.dtype;
       if (dtype == DType::UInt16) tensor = convert(tensor, dtype);
     }
@@ -220,8 +238,8 @@ class EngineSession final : public Session::Impl {
     try {
       return fetch(here, place_);
     } catch (const c10::Error& error) {
-      if (std::string_view(error.what()).find(kGpuIsFull) == std::string_view::npos) throw;
-      return here;
+      if (gpu_is_full(error.what())) return here;
+      fail(ErrorKind::Unsupported, "libtorch: {}", first_line(error.what_without_backtrace()));
     }
   }
 
@@ -246,42 +264,41 @@ class EngineSession final : public Session::Impl {
 
   /// On a GPU, whose memory is not to be had by waiting: a batch that does not fit is run in parts.
   std::vector<at::Tensor> run_away(const Feeds& slots, const std::vector<int>& ids) {
-    return run_in_parts(slots, ids, kGpuIsFull, "the GPU's memory", "--device cpu");
+    return run_in_parts(
+        slots, ids,
+        {.name = "the GPU's memory", .way_out = "--device cpu", .is_full = gpu_is_full});
   }
 
   /// Likewise where the caller has set a ceiling.
   std::vector<at::Tensor> run_below(const Feeds& slots, const std::vector<int>& ids) {
-    const std::string ceiling = format("the ceiling of {} MB of memory", context_.max_memory_mb);
-    return run_in_parts(slots, ids, "not enough memory", ceiling, "a higher --max-memory");
+    const auto is_full = [](std::string_view reason) {
+      return reason.find("not enough memory") != std::string_view::npos;
+    };
+    return run_in_parts(slots, ids,
+                        {.name = format("the ceiling of {} MB of memory", context_.max_memory_mb),
+                         .way_out = "a higher --max-memory",
+                         .is_full = is_full});
   }
 
-  /// A batch that does not fit is run in parts of half its size, and so are those that follow.
   std::vector<at::Tensor> run_in_parts(const Feeds& slots, const std::vector<int>& ids,
-                                       std::string_view sign, const std::string& what,
-                                       std::string_view way_out) {
-    const std::int64_t batch = samplewise_ ? batch_to_slice(slots, ids) : 0;
-    std::int64_t size = most_ > 0 ? std::min(most_, batch) : batch;
-    while (true) {
+                                       const Room& room) {
+    const std::int64_t split = samplewise_ ? batch_to_slice(slots, ids) : 0;
+    const std::int64_t batch = split > 0 ? split : rows_of(slots);
+    std::vector<at::Tensor> results;
+    parts_.run(batch, split > 0, room, context_, [&](std::int64_t size) {
       try {
-        auto results = size < batch ? run_in_slices(*program_, slots, ids, size)
+        results = without_torch_errors([&] {
+          auto found = size < batch ? run_in_slices(*program_, slots, ids, size)
                                     : program_->run_between(slots, ids);
-        program_->show_kept();
-        return results;
-      } catch (const Error& error) {
+          program_->show_kept();
+          return found;
+        });
+      } catch (const Error&) {
         program_->forget_kept();
-        if (std::string_view(error.what()).find(sign) == std::string_view::npos) throw;
-        if (size < 2) {
-          if (batch == 1 || most_ > 0) {
-            fail(ErrorKind::Unsupported, "{} is too small for one sample; take {}", what, way_out);
-          }
-          fail(ErrorKind::Unsupported,
-               "{} is too small for this batch; take a smaller --batch or {}", what, way_out);
-        }
-        most_ = size = (size + 1) / 2;
-        context_.warn(
-            format("{} is too small for {} samples: they run in parts of {}", what, batch, size));
+        throw;
       }
-    }
+    });
+    return results;
   }
 
   /// The batch of a run of the whole graph that may be split into slices; 0 otherwise.
@@ -315,7 +332,7 @@ class EngineSession final : public Session::Impl {
   Placement place_;
   std::optional<SampleBytes> sample_bytes_;  ///< where a batch may be split into slices
   bool samplewise_ = false;                  ///< likewise, where memory is short
-  std::int64_t most_ = 0;                    ///< samples that there was memory for; 0: all so far
+  Parts parts_;                              ///< where memory has no room for a batch
   std::unique_ptr<Program> program_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/memory.h"
+#include "exec/device_error.h"
 #include "exec/engine/device.h"
 #include "exec/engine/pool_allocator.h"
 #include "qat/engine/torch.h"
@@ -39,6 +40,12 @@ inline exec::Placement training_place(const Context& context) {
   return exec::open_device(context);
 }
 
+[[noreturn]] inline void fail_of_full_gpu() {
+  fail(ErrorKind::Unsupported,
+       "the GPU's memory is too small for what a step of training or reconstruction makes; take a "
+       "smaller --train-batch, or --device cpu");
+}
+
 /// Runs `work` under the context's ceiling; what libtorch or memory refuses becomes one sentence.
 template <typename Work>
 auto without_torch_errors(const Context& context, const Work& work) {
@@ -53,7 +60,11 @@ auto without_torch_errors(const Context& context, const Work& work) {
          "training and reconstruction hold all weights, and what a step makes, in memory: the "
          "ceiling of {} MB is too small; take a higher --max-memory",
          context.max_memory_mb);
+  } catch (const Error& error) {  // a step's, with its name
+    if (context.device == "cpu" || !exec::gpu_is_full(error.what())) throw;
+    fail_of_full_gpu();
   } catch (const c10::Error& error) {
+    if (exec::gpu_is_full(error.what())) fail_of_full_gpu();
     const std::string whole = error.what_without_backtrace();
     fail(ErrorKind::Internal, "libtorch: {}", whole.substr(0, whole.find('\n')));
   }

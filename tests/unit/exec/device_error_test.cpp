@@ -40,5 +40,19 @@ TEST(DeviceError, SaysWhatIsMissing) {
   }
 }
 
+TEST(DeviceError, KnowsAFullGpu) {
+  // As libtorch 2.x, CUDA, cuBLAS and cuDNN say it.
+  for (const char* reason :
+       {"CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of ...",
+        "CUDA error: out of memory", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublas",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED"}) {
+    EXPECT_TRUE(gpu_is_full(reason)) << reason;
+  }
+  for (const char* reason : {"CUDA error: an illegal memory access was encountered",
+                             "shape '[2, 3]' is invalid for input of size 5"}) {
+    EXPECT_FALSE(gpu_is_full(reason)) << reason;
+  }
+}
+
 }  // namespace
 }  // namespace quench::exec

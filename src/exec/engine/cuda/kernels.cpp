@@ -77,7 +77,11 @@ const Driver& driver() {
 }
 
 void check(int status, std::string_view what) {
+  constexpr int kOutOfMemory = 2;
   if (status == 0) return;
+  if (status == kOutOfMemory) {
+    fail(ErrorKind::Unsupported, "the GPU is out of memory: it could not {}", what);
+  }
   fail(ErrorKind::Unsupported, "the GPU refused to {} (CUDA's error {})", what, status);
 }
 
