@@ -31,6 +31,7 @@ enum Trait : std::uint32_t {
   kHeavy = 1U << 11U,         ///< attributes alone can make it slow or hungry
   kRandom = 1U << 12U,        ///< gives something else each time
   kSizes = 1U << 13U,         ///< exporters compute shapes with it
+  kRelative = 1U << 14U,      ///< small numbers matter to it as much as large ones
 };
 
 /// What the constant inputs of an operator are to it.

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "plan/config.h"
+#include "plan/logarithm.h"
 #include "plan/planner.h"
 
 namespace quench::plan {
@@ -88,7 +89,7 @@ std::string refuse_mover(const Job& job, const Node& node) {
   return refuse_by_target(job, node);
 }
 
-std::string refuse(const Job& job, const Node& node, NodePlan::Kind kind) {
+std::string refuse(const Job& job, const Node& node, NodePlan::Kind kind, bool for_logarithm) {
   if (std::string reason = skip_reason(job.graph, node, job.config); !reason.empty()) {
     const bool mover = kind == NodePlan::Kind::PassThrough;
     // Movers are not listed among the types to quantise, and follow their neighbours.
@@ -103,11 +104,12 @@ std::string refuse(const Job& job, const Node& node, NodePlan::Kind kind) {
     if (std::string reason = refuse_layer(job, node); !reason.empty()) return reason;
   }
   if (std::string reason = refuse_by_target(job, node); !reason.empty()) return reason;
-  const bool prefers = job.target.prefer_float != nullptr && !is_named(job, node);
-  return prefers ? job.target.prefer_float(job.graph, node) : "";
+  if (is_named(job, node)) return "";
+  if (for_logarithm) return "a logarithm reads its result: small numbers matter as much as large";
+  return job.target.prefer_float != nullptr ? job.target.prefer_float(job.graph, node) : "";
 }
 
-NodePlan classify(const Job& job, const Node& node) {
+NodePlan classify(const Job& job, const Node& node, bool for_logarithm) {
   const auto in_float = [](std::string reason) { return NodePlan{.reason = std::move(reason)}; };
   if (!node.domain.empty()) return in_float(format("an operator of domain '{}'", node.domain));
   if (!subgraphs(node).empty()) return in_float("control flow: its bodies stay in float");
@@ -119,7 +121,7 @@ NodePlan classify(const Job& job, const Node& node) {
     std::string named = named_reason(job.graph, node, job.config);
     return in_float(named.empty() ? std::string(op->reason) : std::move(named));
   }
-  if (std::string reason = refuse(job, node, op->kind); !reason.empty()) {
+  if (std::string reason = refuse(job, node, op->kind, for_logarithm); !reason.empty()) {
     return in_float(std::move(reason));
   }
   NodePlan result{.kind = op->kind};
@@ -134,7 +136,13 @@ NodePlan classify(const Job& job, const Node& node) {
 std::vector<NodePlan> classify(const Job& job) {
   std::vector<NodePlan> plans;
   plans.reserve(job.graph.nodes.size());
-  for (const Node& node : job.graph.nodes) plans.push_back(classify(job, node));
+  const std::vector<bool> read = read_by_logarithms(job.graph);
+  for (const Node& node : job.graph.nodes) {
+    const bool for_logarithm = std::ranges::any_of(node.outputs, [&](ValueId id) {
+      return id != kNoValue && read[static_cast<std::size_t>(id)];
+    });
+    plans.push_back(classify(job, node, for_logarithm));
+  }
   return plans;
 }
 

@@ -51,6 +51,20 @@ TEST(Plan, FirstAndLastActivationsKeepEightBits) {
   }
 }
 
+/// A spectrum spans many orders of magnitude; 8 bits with one scale span two.
+TEST(Plan, LeavesWhatALogarithmReadsInFloat) {
+  Network net;
+  net.conv("x", "y").conv("y", "power").then("Relu", {"power"}, "floor");
+  net.then("Log", {"floor"}, "out").output("out");
+  QuantConfig config;
+  QuantPlan plan = net.plan(config);
+  EXPECT_TRUE(is_integer(net.plan_of(plan, "y"))) << "it does not read this one";
+  EXPECT_TRUE(is_float(net.plan_of(plan, "power")));
+  EXPECT_NE(net.plan_of(plan, "power").reason.find("logarithm"), std::string::npos);
+  config.by_layer["power"].weight_bits = 8;
+  EXPECT_TRUE(is_integer(net.plan(config).nodes.at("power"))) << "unless somebody names it";
+}
+
 TEST(Plan, HoldsWhileNodesComeAndGo) {
   Network net;
   net.then("Neg", {"x"}, "unread");
