@@ -62,6 +62,9 @@ GivenBatch batch_of(const py::handle& item) {
     return {.named = to_tensors(py::reinterpret_borrow<py::dict>(item)), .in_order = {}};
   }
   const auto object = py::reinterpret_borrow<py::object>(item);
+  if (is_list(item) && py::len(object) == 1 && py::isinstance<py::dict>(object[py::int_(0)])) {
+    return batch_of(object[py::int_(0)]);  // a dict for each device, as Paddle's loaders give them
+  }
   GivenBatch batch;
   if (!is_list(item) || is_nested_numbers(object)) {
     batch.in_order.push_back(to_tensor(item));

@@ -171,6 +171,7 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
 
 TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions& options,
                             const TargetOptions& how, const Context& context, Outputs& outputs) {
+  if (std::isnan(how.at_least)) fail(ErrorKind::Usage, "--at-least is NaN; give a number");
   if (!context.writes()) outputs.keep_nothing();
   const bool stay = !context.writes();
   const MadeFolder made(options.save_dir, stay);

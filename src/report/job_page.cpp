@@ -188,9 +188,12 @@ void add_summary(const tune::State& state, const std::string& model_path, Report
   add("nodes", format("{}", data.nodes.size()));
   add("size before, bytes", format("{}", report.bytes_before));
   if (report.bytes_after > 0) add("size after, bytes", format("{}", report.bytes_after));
-  add("calibration samples", format("{}", report.calibration_samples));
-  add("layers with corrected bias", format("{}", report.corrected_layers));
-  add("groups of equalised channels", format("{}", report.equalized_groups));
+  const auto add_some = [&](std::string key, std::int64_t count) {  // what was not done is not told
+    if (count > 0) add(std::move(key), format("{}", count));
+  };
+  add_some("calibration samples", report.calibration_samples);
+  add_some("layers with corrected bias", static_cast<std::int64_t>(report.corrected_layers));
+  add_some("groups of equalised channels", static_cast<std::int64_t>(report.equalized_groups));
   if (report.training.steps > 0) {
     add("training steps", format("{}", report.training.steps));
     add("step that was kept", format("{}", report.training.best_step));

@@ -92,6 +92,10 @@ class TargetTest(harness.CliTest):
                                 expect=2).stderr
         self.assertIn("the metric 'top1' needs evaluation data", error)
 
+    def test_what_no_metric_can_reach(self):
+        error = self.target("--metric", "sqnr", "--at-least", "nan", "-o", "none", expect=2).stderr
+        self.assertIn("--at-least is NaN", error)
+
     def test_no_labels(self):
         error = self.target("--metric", "top1", "--at-least", "50", "-o", "none", expect=3).stderr
         self.assertIn("needs labels", error)

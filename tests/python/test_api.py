@@ -260,6 +260,8 @@ class Analysis(PythonTest):
             save_dir=self.path("c")))
         self.assert_error("usage", ["sensitivity"],
                           lambda: quench.analyze(MODEL, images(), "sensitive"))
+        self.assert_error("usage", ["at_least is NaN"], lambda: quench.analyze(
+            MODEL, images(), "target", at_least=float("nan"), metric="sqnr", save_dir=self.path("d")))
 
 
 class Keywords(PythonTest):

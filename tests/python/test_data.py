@@ -27,7 +27,7 @@ class Forms(PythonTest):
             "dicts": [{NAME: x[:12]}, {NAME: x[12:]}],
             "dicts with labels": [{NAME: x, "label": labels(24)}],
             "pairs": [(x[:12], labels(12)), (x[12:], labels(12))],
-            "lists": [[x[:12]], [x[12:]]], "generator": (row for row in x),
+            "lists": [[x[:12]], [x[12:]]], "lists of a dict": [[{NAME: x[:12]}], [{NAME: x[12:]}]], "generator": (row for row in x),
             "function": lambda: iter([x[:20], x[20:]]), "float64": x.astype(np.float64),
             "big end first": x.astype(">f4"), "not in order": np.asfortranarray(x),
             "nested lists": x.tolist()}
