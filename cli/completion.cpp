@@ -116,8 +116,67 @@ complete -o default -F _quench quench
                      commands, values, flags);
 }
 
+Names all_quoted(Names words) {
+  std::ranges::transform(words, words.begin(), quoted);
+  return words;
+}
+
+/// 'name:what it is', as zsh's _describe takes them.
+std::string described(const std::string& name, const std::string& help) {
+  std::string text;
+  for (const char c : name) text += c == ':' ? std::string("\\:") : std::string(1, c);
+  return quoted(text + ":" + help);
+}
+
 std::string zsh(const std::vector<Node>& nodes) {
-  return "#compdef quench\nautoload -U +X bashcompinit && bashcompinit\n" + bash(nodes);
+  std::string commands;
+  std::string values;
+  std::string flags;
+  for (const Node& node : nodes) {
+    const std::string path = joined(node.path);
+    if (node.path.size() > 1)
+      commands += fmt::format("      {}) at+=\" $word\" ;;\n", quoted(path));
+    Names below;
+    for (const Node& each : nodes) {
+      const Names parent(each.path.begin(), each.path.end() - 1);
+      if (parent == node.path) below.push_back(described(each.path.back(), each.help));
+    }
+    Names own;
+    for (const Flag& flag : node.flags) {
+      own.push_back(described(flag.name, flag.help));
+      if (!flag.takes_value) continue;
+      const std::string words = flag.words.empty()
+                                    ? "_files"
+                                    : fmt::format("compadd -- {}", joined(all_quoted(flag.words)));
+      values += fmt::format("    {}) {}; return ;;\n", quoted(path + " " + flag.name), words);
+    }
+    flags += fmt::format("    {})\n      commands=({})\n      names=({})\n      flags=({}) ;;\n",
+                         quoted(path), joined(below), joined(all_quoted(node.words)), joined(own));
+  }
+  return fmt::format(R"(#compdef quench
+# zsh completion for quench; in ~/.zshrc, behind compinit: source <(quench completion zsh)
+_quench() {{
+  local at=quench word
+  local -a commands names flags
+  for word in ${{words[2,CURRENT-1]}}; do
+    case "$at $word" in
+{}    esac
+  done
+  case "$at ${{words[CURRENT-1]}}" in
+{}  esac
+  case "$at" in
+{}  esac
+  if [[ $PREFIX == -* ]]; then
+    _describe -o flag flags
+    return
+  fi
+  (( $#commands )) && _describe command commands && return
+  (( $#names )) && compadd -- $names && return
+  _files
+}}
+if [[ ${{zsh_eval_context[-1]}} == loadautofunc ]]; then _quench "$@"; else compdef _quench quench; fi
+)",
+                     commands, values, flags);
 }
 
 /// Whether the words before lead to a command and to none below it.

@@ -4,6 +4,7 @@ import os
 import pathlib
 import pty
 import random
+import shutil
 import subprocess
 import unittest
 
@@ -85,6 +86,35 @@ class DayTest(harness.CliTest):
             text = self.run_quench("completion", shell).stdout
             self.assertIn("correction-samples", text)
             self.assertIn("doctor", text)
+
+    @unittest.skipIf(shutil.which("zsh") is None, "no zsh here")
+    def test_zsh_completes(self):
+        """With zsh's own functions in place of which ours prints what it offers."""
+        script = r"""
+compdef() { }
+compadd() { shift; print -rl -- $@ }
+_files() { print files }
+_describe() { [[ $1 == -o ]] && shift; print -rl -- ${(P)2} }
+source $1; shift
+words=("$@") CURRENT=$# PREFIX=${@[-1]}
+_quench
+"""
+        (self.dir / "stubs.zsh").write_text(script)
+        (self.dir / "_quench").write_text(self.run_quench("completion", "zsh").stdout)
+
+        def offered(*words):
+            done = subprocess.run(["zsh", "-f", "stubs.zsh", "./_quench", "quench", *words], cwd=self.dir,
+                                  capture_output=True, text=True, check=True)
+            self.assertEqual(done.stderr, "")
+            return done.stdout.splitlines()
+
+        self.assertIn("quantize:Turn a float model into an 8-bit one", offered(""))
+        self.assertEqual([line.split(":")[0] for line in offered("analyze", "")],
+                         ["sensitivity", "target", "statistics"])
+        self.assertIn("onnxruntime", offered("quantize", "m.onnx", "--target", ""))
+        self.assertEqual(offered("quantize", "m.onnx", "--data", ""), ["files"])
+        self.assertTrue(any(line.startswith("--at-least:") for line in offered("analyze", "target", "--")))
+        self.assertEqual(offered("inspect", ""), ["files"])
 
     def test_colour_only_on_a_terminal(self):
         wrong = ["inspect", "nowhere.onnx"]
