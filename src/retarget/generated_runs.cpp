@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Random inputs at which a quantised model and its float self are held against each other.
 #include "retarget/generated_runs.h"
 
 #include <algorithm>

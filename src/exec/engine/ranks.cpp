@@ -122,9 +122,7 @@ class GlooRanks final : public Ranks {
     return std::stoi(store_.exchange(key, expected, format("{}", rank())));
   }
   bool alive(int rank) override { return store_.alive(rank); }
-  std::vector<int> missing() override {
-    return elastic() ? store_.missing() : std::vector<int>();
-  }
+  std::vector<int> missing() override { return elastic() ? store_.missing() : std::vector<int>(); }
 
   std::int64_t open_queue() override { return queues_++; }
   std::int64_t take(std::int64_t queue) override {
