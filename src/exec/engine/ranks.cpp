@@ -38,10 +38,10 @@ class GlooRanks final : public Ranks {
   GlooRanks(const RankOptions& options, const Context& context)
       : context_(context.alone()), store_(options) {
     try {
-      store_.come();
       agree("the number of processes", format("{}", options.size));
       agree("--elastic", options.elastic ? "given" : "not given");
       agree("--tensor-parallel", options.tensor_parallel ? "given" : "not given");
+      store_.come();  // last: once all are here they connect, and Gloo would wait for who failed
       // Who may die may also never come: nobody waits, and pieces go to those who are here.
       if (options.elastic) return;
       store_.wait_for_all();
