@@ -109,12 +109,13 @@ class Reader {
     }
     const auto name = notes[3].get<std::string>();
     const std::int64_t id = pir::integer(result, "%");
+    const bool stored = is_stored(json);
     if (taken_.contains(name)) {
       // Layers that share a parameter each declare it.
       const VarItem again = pir::variable(result);
       const auto& vars = program_.blocks[block].vars;
       const auto same = std::ranges::find_if(vars, [&](const VarItem& var) {
-        return var.name == name && var.parameter && var.dtype == again.dtype &&
+        return var.name == name && var.parameter == stored && var.dtype == again.dtype &&
                var.shape == again.shape;
       });
       if (same == vars.end() || !values_.emplace(id, Names{name}).second) {
@@ -123,7 +124,13 @@ class Reader {
       return;
     }
     define(id, result, block, name);
-    program_.blocks[block].vars.back().parameter = true;
+    program_.blocks[block].vars.back().parameter = stored;
+  }
+
+  /// What is not persistable, such as the state of a recurrent layer's dropout, is in no file.
+  static bool is_stored(const Json& parameter) {
+    const Json& flags = pir::items(parameter, "OA");
+    return flags.empty() || flags[0] != 0;
   }
 
   /// Lists of tensors exist only between operators: they are names here.

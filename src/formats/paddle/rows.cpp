@@ -14,9 +14,10 @@ using Index = std::map<std::string, const OpRow*, std::less<>>;
 std::vector<const OpRow*> collect() {
   std::vector<const OpRow*> rows;
   for (const auto family :
-       {activation_rows(), arithmetic_rows(), layer_rows(), norm_rows(), reduce_rows(),
-        shape_rows(), slice_rows(), pick_rows(), create_rows(), image_rows(), quant_rows(),
-        control_rows(), rnn_rows(), crf_rows(), detection_rows()}) {
+       {activation_rows(), arithmetic_rows(), layer_rows(),  norm_rows(),   reduce_rows(),
+        shape_rows(),      slice_rows(),      pick_rows(),   create_rows(), image_rows(),
+        quant_rows(),      control_rows(),    rnn_rows(),    crf_rows(),    detection_rows(),
+        function_rows(),   pair_rows(),       window_rows(), place_rows(),  diagonal_rows()}) {
     for (const OpRow& row : family) rows.push_back(&row);
   }
   return rows;

@@ -76,5 +76,10 @@ std::span<const OpRow> detection_rows();
 std::span<const OpRow> rnn_rows();
 std::span<const OpRow> crf_rows();
 std::span<const OpRow> control_rows();
+std::span<const OpRow> function_rows();
+std::span<const OpRow> pair_rows();
+std::span<const OpRow> window_rows();
+std::span<const OpRow> place_rows();
+std::span<const OpRow> diagonal_rows();
 
 }  // namespace quench::paddle

@@ -36,10 +36,14 @@ QUENCH_SAME("sign", Sign)
 QUENCH_SAME("softsign", Softsign)
 QUENCH_SAME("reciprocal", Reciprocal)
 QUENCH_SAME("logical_not", Not)
-QUENCH_SAME("bitwise_not", BitwiseNot)
 #undef QUENCH_SAME
 
 ValueId half(Op& op, double value) { return op.scalar(value, op.dtype("X")); }
+
+/// Of bool it is the logical one.
+void read_bitwise_not(Op& op) {
+  op.set("Out", op.node(op.dtype("X") == DType::Bool ? "Not" : "BitwiseNot", {op.in("X")}));
+}
 
 /// Paddle rounds halves away from zero, ONNX to even: sign(x) * floor(|x| + 0.5).
 void read_round(Op& op) {
@@ -184,7 +188,7 @@ constexpr auto kRows = std::to_array<OpRow>({
     kSoftsignRow,
     kReciprocalRow,
     kNotRow,
-    {"bitwise_not", "", "X", "Out", "", kBitwiseNotRow.read, 18},
+    {"bitwise_not", "", "X", "Out", "", read_bitwise_not, 18},
     {"round", "", "X", "Out", "", read_round},
     {"relu6", "", "X", "Out", "threshold=6", read_clip_to},
     {"brelu", "hardtanh", "X", "Out", "t_min=0 t_max=24", read_hard_tanh},

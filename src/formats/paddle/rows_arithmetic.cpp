@@ -33,13 +33,20 @@ ValueId aligned(Op& op, std::string_view shorter, std::int64_t longer_rank, std:
   return op.unsqueeze(value, axes);
 }
 
-std::vector<ValueId> operands(Op& op) {
+std::vector<ValueId> aligned_operands(Op& op) {
   const auto x = op.rank("X");
   const auto y = op.rank("Y");
   const std::int64_t axis = op.integer("axis");
   if (axis < 0 || !x || !y || *x == *y) return {op.in("X"), op.in("Y")};
   if (*x > *y) return {op.in("X"), aligned(op, "Y", *x, axis)};
   return {aligned(op, "X", *y, axis), op.in("Y")};
+}
+
+/// Paddle computes in the element type of X, whatever that of Y.
+std::vector<ValueId> operands(Op& op) {
+  std::vector<ValueId> xy = aligned_operands(op);
+  if (op.dtype("X") != op.dtype("Y")) xy[1] = op.cast(xy[1], op.dtype("X"));
+  return xy;
 }
 
 template <const char* kOpType>

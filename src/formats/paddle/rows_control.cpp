@@ -145,6 +145,15 @@ void note_written(const Program& program, const Block& block, std::set<std::stri
   }
 }
 
+/// A variable that only the loop gives a meaning is some number before, of any element type.
+ValueId as_declared(Op& op, const Block& block, const std::string& name, ValueId value) {
+  const VarItem* var = op.translator().variable(block, name);
+  const Tensor* before = op.constant_of(value);
+  const bool other = var != nullptr && before != nullptr && var->dtype != DType::Undefined &&
+                     var->dtype != before->dtype();
+  return other ? op.constant(Tensor::zeros(var->dtype, before->shape())) : value;
+}
+
 /// What the block writes of the variables around it goes round.
 void read_while_block(Op& op) {
   Translator& translator = op.translator();
@@ -158,9 +167,9 @@ void read_while_block(Op& op) {
   for (const std::string& name : written) {
     const ValueId value = translator.find(name);
     if (value == kNoValue) continue;
-    turn.start.push_back(value);
+    turn.start.push_back(as_declared(op, block, name, value));
     turn.before.push_back(name);
-    op.takes(name, value);
+    op.takes(name, turn.start.back());
   }
   turn.after = turn.before;
   turn.after.insert(turn.after.begin(), condition);

@@ -297,6 +297,23 @@ void read_roi_align(Op& op) {
                           std::string(aligned ? "half_pixel" : "output_half_pixel")}}));
 }
 
+/// Of boxes in the order of their scores: those that overlap no better one too much.
+void read_nms(Op& op) {
+  const ValueId boxes = op.in("Boxes");
+  const ValueId count = op.size_of(boxes, 0);
+  const ValueId zero = op.constant(Tensor::scalar<std::int64_t>(0));
+  const ValueId step = op.constant(Tensor::scalar<std::int64_t>(-1));
+  // Any scores that fall will do: as many as there are boxes, down to one.
+  const ValueId falling = op.node("Range", {op.reshape(count, {}), zero, step});
+  const ValueId scores = op.unsqueeze(op.cast(falling, DType::Float32), {0, 1});
+  const ValueId kept = op.node(
+      "NonMaxSuppression",
+      {op.unsqueeze(boxes, {0}), scores, count,
+       op.constant(Tensor::of<float>({1}, {static_cast<float>(op.real("iou_threshold"))}))});
+  // ONNX lists image, class and box in the order of scores.
+  op.set("KeepBoxesIdxs", op.squeeze(op.slice(kept, 1, 2, 3), {1}));
+}
+
 constexpr std::string_view kNmsAttributes =
     "score_threshold nms_top_k keep_top_k nms_threshold=0.3 normalized=true nms_eta=1 "
     "background_label=0";
@@ -316,6 +333,7 @@ constexpr auto kRows = std::to_array<OpRow>({
      read_multiclass_nms},
     {"multiclass_nms2", "-", "BBoxes Scores", "Out Index", kNmsAttributes, read_multiclass_nms},
     {"multiclass_nms", "-", "BBoxes Scores", "Out", kNmsAttributes, read_multiclass_nms},
+    {"nms", "", "Boxes", "KeepBoxesIdxs", "iou_threshold|threshold=1", read_nms},
     {"roi_align", "", "X ROIs RoisNum", "Out",
      "pooled_height=1 pooled_width=1 spatial_scale=1 sampling_ratio=-1 aligned=false",
      read_roi_align, 16},

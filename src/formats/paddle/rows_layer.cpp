@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "formats/paddle/layout.h"
 #include "formats/paddle/op.h"
+#include "formats/paddle/translate.h"
 
 namespace quench::paddle {
 namespace {
@@ -152,6 +153,40 @@ ValueId read_adaptive(Op& op, const Layout& layout, ValueId x, const Ints& sizes
                  {{"kernel_shape", kernel}, {"strides", kernel}});
 }
 
+/// Whether somebody wants to know where the greatest elements were.
+bool reads_mask(Op& op) {
+  return op.makes("Mask") && op.translator().num_readers(op.names("Mask").front()) > 0;
+}
+
+/// Paddle counts places in their own image, ONNX from the first element of all.
+ValueId pool_with_mask(Op& op, ValueId x, const Attributes& attributes) {
+  const auto made = op.nodes("MaxPool", {x}, 2, attributes);
+  const ValueId image = op.reduce("ReduceProd", op.slice(op.sizes(x), 0, 2, kEnd), {0}, false);
+  op.set("Mask", op.cast(op.node("Mod", {made[1], image}), op.dtype("Mask")));
+  return made[0];
+}
+
+/// Each element goes to its place in an image of zeros.
+void read_unpool(Op& op) {
+  const Ints wanted = op.numbers("output_size");
+  if (wanted.size() < 2) fail(ErrorKind::Unsupported, "the program does not say its output size");
+  const Ints size(wanted.end() - 2, wanted.end());
+  if (size[0] <= 0 || size[1] <= 0 || size[0] > kEnd / size[1]) {
+    fail(ErrorKind::BadModel, "it makes an image of {} x {}", size[0], size[1]);
+  }
+  const ValueId x = op.in("X");
+  const ValueId outer = op.slice(op.sizes(x), 0, 0, 2);
+  const auto shape = [&](const Ints& inner) {
+    return op.node("Concat", {outer, op.ints(inner)}, {{"axis", std::int64_t{0}}});
+  };
+  const Tensor zero = convert(Tensor::of<float>({1}, {0.0F}), op.dtype("X"));
+  const ValueId zeros = op.node("ConstantOfShape", {shape({size[0] * size[1]})}, {{"value", zero}});
+  const ValueId places = op.cast(op.reshape(op.in("Indices"), {0, 0, -1}), DType::Int64);
+  const ValueId made = op.node("ScatterElements", {zeros, places, op.reshape(x, {0, 0, -1})},
+                               {{"axis", std::int64_t{2}}});
+  op.set("Out", op.node("Reshape", {made, shape(size)}));
+}
+
 ValueId pool(Op& op, const Layout& layout, ValueId x) {
   const bool is_max = op.text("pooling_type") != "avg";
   const Ints sizes = op.numbers("ksize");
@@ -163,6 +198,7 @@ ValueId pool(Op& op, const Layout& layout, ValueId x) {
   Attributes attributes{{"kernel_shape", sizes}, {"strides", op.integers("strides")}};
   add_padding(op, attributes, sizes.size());
   attributes.emplace_back("ceil_mode", std::int64_t{op.flag("ceil_mode")});
+  if (reads_mask(op)) return pool_with_mask(op, x, attributes);
   if (!is_max) attributes.emplace_back("count_include_pad", std::int64_t{!op.flag("exclusive")});
   return op.node(is_max ? "MaxPool" : "AveragePool", {x}, attributes);
 }
@@ -177,6 +213,15 @@ constexpr std::string_view kConvAttributes =
 constexpr std::string_view kTransposeAttributes =
     "strides=1,1 paddings=0,0 padding_algorithm=EXPLICIT dilations=1,1 groups=1 data_format=NCHW "
     "output_padding= output_size=";
+constexpr std::string_view kConv3d =
+    "strides=1,1,1 paddings=0,0,0 padding_algorithm=EXPLICIT dilations=1,1,1 groups=1 "
+    "data_format=NCDHW";
+constexpr std::string_view kTranspose3d =
+    "strides=1,1,1 paddings=0,0,0 padding_algorithm=EXPLICIT dilations=1,1,1 groups=1 "
+    "data_format=NCHW output_padding= output_size=";
+constexpr std::string_view kPool3d =
+    "ksize|kernel_size strides=1,1,1 paddings=0,0,0 padding_algorithm=EXPLICIT pooling_type "
+    "global_pooling=false adaptive=false exclusive=true ceil_mode=false data_format=NCDHW";
 constexpr std::string_view kPoolAttributes =
     "ksize|kernel_size strides=1,1 paddings=0,0 padding_algorithm=EXPLICIT pooling_type "
     "global_pooling=false adaptive=false exclusive=true ceil_mode=false data_format=NCHW";
@@ -195,6 +240,15 @@ constexpr auto kRows = std::to_array<OpRow>({
      "global_pooling=false adaptive=false ceil_mode=false data_format=NCHW",
      read_pool},
     {"pool2d", "", "X ksize:", "Out", kPoolAttributes, read_pool},
+    {"conv3d", "", "Input Filter / Bias", "Output", kConv3d, read_conv},
+    {"conv3d_transpose", "", "Input Filter output_size: / Bias", "Output", kTranspose3d,
+     read_conv_transpose},
+    {"pool3d", "", "X ksize:", "Out", kPool3d, read_pool},
+    {"max_pool3d_with_index", "", "X", "Out Mask",
+     "ksize|kernel_size strides=1,1,1 paddings=0,0,0 padding_algorithm=EXPLICIT pooling_type=max "
+     "global_pooling=false adaptive=false ceil_mode=false data_format=NCDHW",
+     read_pool},
+    {"unpool", "", "X Indices output_size:", "Out", "output_size= data_format=NCHW", read_unpool},
 });
 
 }  // namespace

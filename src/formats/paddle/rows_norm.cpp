@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paddle's normalisations, as they run in inference.
 #include <array>
+#include <cmath>
 
 #include "base/format.h"
 #include "formats/paddle/layout.h"
@@ -87,15 +88,40 @@ void read_group_norm(Op& op) {
   layout.set(op, "Y", y);
 }
 
-void read_p_norm(Op& op) {
-  const double order = op.real("porder");
-  if (order != 1 && order != 2) {
-    fail(ErrorKind::Unsupported, "its order is {}; 1 and 2 are known", order);
+/// Of order 0 it is how many are not zero, of an infinite one the greatest or least.
+ValueId p_norm(Op& op, double order, const std::vector<std::int64_t>& axes, bool keep) {
+  const ValueId x = op.in("X");
+  if (order == 1) return op.reduce("ReduceL1", x, axes, keep);
+  if (order == 2) return op.reduce("ReduceL2", x, axes, keep);
+  const DType dtype = op.dtype("X");
+  if (order == 0) {
+    const ValueId zero = op.node("Equal", {x, op.scalar(0, dtype)});
+    return op.reduce("ReduceSum", op.cast(op.node("Not", {zero}), dtype), axes, keep);
   }
+  const ValueId size = op.node("Abs", {x});
+  if (std::isinf(order)) {
+    return op.reduce(order > 0 ? "ReduceMax" : "ReduceMin", size, axes, keep);
+  }
+  const ValueId powers = op.node("Pow", {size, op.scalar(order, dtype)});
+  const ValueId sum = op.reduce("ReduceSum", powers, axes, keep);
+  return op.node("Pow", {sum, op.scalar(1 / order, dtype)});
+}
+
+void read_p_norm(Op& op) {
   std::vector<std::int64_t> axes{op.integer("axis")};
   if (op.flag("asvector")) axes.clear();
-  op.set("Out",
-         op.reduce(order == 1 ? "ReduceL1" : "ReduceL2", op.in("X"), axes, op.flag("keepdim")));
+  op.set("Out", p_norm(op, op.real("porder"), axes, op.flag("keepdim")));
+}
+
+/// The second norm of all that lies in some dimensions.
+void read_frobenius_norm(Op& op) {
+  std::vector<std::int64_t> axes = op.integers("dim");
+  if (op.flag("reduce_all")) axes.clear();
+  const bool keep = op.flag("keep_dim");
+  const ValueId norm = op.reduce("ReduceL2", op.in("X"), axes, keep);
+  // Older programs give a result of no dimensions as one of one element.
+  const bool one = axes.empty() && !keep && op.rank("Out") == 1;
+  op.set("Out", one ? op.reshape(norm, {1}) : norm);
 }
 
 /// x / sqrt(sum(x * x) + epsilon).
@@ -122,6 +148,8 @@ constexpr auto kRows = std::to_array<OpRow>({
     {"group_norm", "", "X Scale Bias", "Y Mean Variance",
      "epsilon=1e-5 groups data_layout|data_format=NCHW", read_group_norm},
     {"p_norm", "", "X", "Out", "porder=2 axis=-1 keepdim=false asvector=false", read_p_norm},
+    {"frobenius_norm", "", "X", "Out", "dim|axis=0 keep_dim|keepdim=false reduce_all=false",
+     read_frobenius_norm},
     {"norm", "", "X", "Out Norm", "axis epsilon=1e-10", read_norm},
 });
 

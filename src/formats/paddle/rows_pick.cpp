@@ -83,7 +83,9 @@ void read_one_hot_v2(Op& op) { one_hot(op, op.in("X")); }
 void read_one_hot(Op& op) { one_hot(op, op.squeeze(op.in("X"), {-1})); }
 
 void read_where(Op& op) {
-  op.set("Out", op.node("Where", {op.in("Condition"), op.in("X"), op.in("Y")}));
+  const bool same = op.dtype("X") == op.dtype("Y");
+  const ValueId other = same ? op.in("Y") : op.cast(op.in("Y"), op.dtype("X"));
+  op.set("Out", op.node("Where", {op.in("Condition"), op.in("X"), other}));
 }
 
 void read_where_index(Op& op) {

@@ -2,6 +2,7 @@
 // Paddle's reductions, searches and sorts.
 #include <array>
 
+#include "base/format.h"
 #include "formats/paddle/op.h"
 #include "formats/paddle/types.h"
 
@@ -27,7 +28,11 @@ Axes axes_of(Op& op) {
 
 ValueId with_type(Op& op, ValueId value) {
   const std::int64_t number = op.integer("out_dtype");
-  if (number < 0) return value;
+  if (number < 0) {
+    // Of truths and small integers there are sums of larger ones.
+    const DType made = op.dtype("Out");
+    return info(op.dtype("X")).is_float || made == op.dtype("X") ? value : op.cast(value, made);
+  }
   return op.cast(value, dtype_of(static_cast<std::int32_t>(number)));
 }
 
@@ -73,6 +78,22 @@ void read_top_k(Op& op) {
                                {"sorted", std::int64_t{op.flag("sorted")}}});
   op.set("Out", found[0]);
   op.set("Indices", found[1]);
+}
+
+/// The k-th smallest: the last of the k smallest in order.
+void read_kth_value(Op& op) {
+  const std::int64_t axis = op.integer("axis");
+  const std::int64_t k = op.integer("k");
+  if (k < 1) fail(ErrorKind::BadModel, "it asks for the {}-th smallest element", k);
+  const auto found = op.nodes("TopK", {op.in("X"), op.ints({k})}, 2,
+                              {{"axis", axis}, {"largest", std::int64_t{0}}});
+  const bool keep = op.flag("keepdim");
+  const auto last = [&](ValueId value) {
+    const ValueId part = op.slice(value, axis, k - 1, k);
+    return keep ? part : op.squeeze(part, {axis});
+  };
+  op.set("Out", last(found[0]));
+  op.set("Indices", last(found[1]));
 }
 
 void read_argsort(Op& op) {
@@ -125,6 +146,7 @@ constexpr auto kRows = std::to_array<OpRow>({
      read_top_k},
     {"top_k", "-", "X k:K", "Out Indices", "k=1 axis=-1 largest=true sorted=true", read_top_k},
     {"argsort", "", "X", "Out Indices", "axis=-1 descending=false", read_argsort},
+    {"kthvalue", "", "X", "Out Indices", "k=1 axis=-1 keepdim=false", read_kth_value},
     {"cumsum", "", "X axis:", "Out", "axis=-1 flatten=false exclusive=false reverse=false",
      read_cumsum},
 });

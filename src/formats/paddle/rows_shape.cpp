@@ -106,11 +106,24 @@ void read_expand_as(Op& op) {
   op.set("Out", op.node("Expand", {op.in("X"), shape}));
 }
 
+/// Repeats that are computed, with ones for the dimensions before them.
+ValueId for_all_dimensions(Op& op, ValueId repeats) {
+  const auto rank = op.rank("X");
+  const auto given = op.shape(op.has("RepeatTimes") ? "RepeatTimes" : "repeat_times");
+  const std::int64_t number = given && given->size() == 1 && (*given)[0] >= 0
+                                  ? (*given)[0]
+                                  : std::ssize(op.names("repeat_times_tensor"));
+  const std::int64_t missing = rank && number > 0 ? *rank - number : 0;
+  if (missing <= 0) return repeats;
+  const ValueId ones = op.ints(Ints(static_cast<std::size_t>(missing), 1));
+  return op.node("Concat", {ones, repeats}, {{"axis", std::int64_t{0}}});
+}
+
 void read_tile(Op& op) {
   const IntList repeats = op.list("repeat_times");
   ValueId x = op.in("X");
   if (repeats.computed()) {
-    op.set("Out", op.node("Tile", {x, repeats.value}));
+    op.set("Out", op.node("Tile", {x, for_all_dimensions(op, repeats.value)}));
     return;
   }
   Ints numbers = repeats.numbers;

@@ -209,8 +209,12 @@ Model two_layers();
 TEST(PaddleWrite, UntouchedOperatorsAreTheSameBytes) {
   for (const auto& entry :
        fs::directory_iterator(source_dir() / "tests/unit/formats/paddle_cases")) {
-    // Fake quantisation of parameters becomes integers, and so does what reads them.
-    if (entry.path().extension() != ".pdmodel" || entry.path().stem() == "more_old") continue;
+    // Fake quantisation of parameters becomes integers, and so does what reads them; a loop whose
+    // variable has no meaning before it is written anew.
+    const fs::path family = entry.path().stem();
+    if (entry.path().extension() != ".pdmodel" || family == "more_old" || family == "exported") {
+      continue;
+    }
     const Folder folder;
     save(load(entry.path().string()), folder / "m.pdmodel");
     const auto before = program_at(entry.path().string());
