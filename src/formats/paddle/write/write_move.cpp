@@ -102,7 +102,42 @@ void split(const NodeWriter& node) {
       .set("num", sections ? 0 : static_cast<std::int32_t>(parts.size()));
 }
 
+/// Whether starts or ends come from another operator.
+bool is_computed(const NodeWriter& node) {
+  const auto computed = [&](std::size_t input) {
+    return node.has(input) && node.constant(input) == nullptr;
+  };
+  return computed(1) || computed(2);
+}
+
+/// Both as tensors; the attributes say that they are.
+void computed_slice(const NodeWriter& node) {
+  const auto axes = node.ints("axes", 3);
+  const auto steps = node.ints("steps", 4);
+  if (!axes) node.refuse("its axes are missing");
+  if (steps && std::ranges::any_of(*steps, [](std::int64_t step) { return step != 1; })) {
+    node.refuse("its starts are computed while it runs, and it takes steps");
+  }
+  std::vector<std::int64_t> at = *axes;
+  for (std::int64_t& axis : at) axis += axis < 0 ? node.rank(0) : 0;
+  const Ints unknown(at.size(), -1);
+  node.op("slice")
+      .in("Input", node.in())
+      .in("StartsTensor", node.in(1))
+      .in("EndsTensor", node.in(2))
+      .out("Out", node.out())
+      .set("axes", narrow(at))
+      .set("starts", unknown)
+      .set("ends", unknown)
+      .set("infer_flags", unknown)
+      .set("decrease_axis", Ints{});
+}
+
 void slice(const NodeWriter& node) {
+  if (is_computed(node)) {
+    computed_slice(node);
+    return;
+  }
   const auto starts = node.ints("starts", 1);
   const auto ends = node.ints("ends", 2);
   const auto steps = node.ints("steps", 4);
