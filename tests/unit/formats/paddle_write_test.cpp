@@ -322,6 +322,20 @@ Model recurrent(const char* op_type, std::int64_t gates, bool both, bool state) 
   return b.model;
 }
 
+/// Stretched to a shape that is known while it runs, from either side.
+TEST(PaddleWrite, ComputedShapesAreWritten) {
+  Builder b;
+  b.model.opsets[""] = 17;
+  b.input("x", {{.symbol = "N"}, {.value = 4}, {.value = 6}, {.value = 6}});
+  b.input("row", {{.value = 1}, {.value = 6}});
+  b.node("Shape", {"x"}, {"shape"});
+  b.node("Expand", {"row", "shape"}, {"y"});
+  b.output("y");
+  const TensorMap feeds{{"x", random_tensor({2, 4, 6, 6}, 1)}, {"row", random_tensor({1, 6}, 2)}};
+  expect_same_after_writing(b.model, feeds);
+  expect_same_after_writing(b.model, feeds, "m.json");
+}
+
 TEST(PaddleWrite, RecurrentLayersComputeTheSame) {
   const TensorMap feeds{{"x", random_tensor({4, 2, 3}, 1)}};
   for (const bool both : {false, true}) {

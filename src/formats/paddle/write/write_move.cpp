@@ -161,8 +161,32 @@ void slice(const NodeWriter& node) {
   if (!plain) op.set("strides", narrow(*steps));
 }
 
+/// As a product with ones of a computed shape: Paddle's own operator stretches one of the two only.
+void computed_expand(const NodeWriter& node) {
+  const TypeRow* row = type_row(node.type(0).dtype);
+  if (row == nullptr || row->dtype == DType::Bool)
+    node.refuse("its shape is computed while it runs");
+  const std::string ones = node.between("ones");
+  node.op("fill_constant")
+      .in("ShapeTensor", node.in(1))
+      .out("Out", ones)
+      .set("shape", std::vector<std::int64_t>())
+      .set("value", 1.0F)
+      .set("str_value", "1")
+      .set("dtype", row->number);
+  node.op("elementwise_mul")
+      .in("X", node.in())
+      .in("Y", ones)
+      .out("Out", node.out())
+      .set("axis", -1);
+}
+
 /// A one in ONNX's shape leaves the axis as it is, as -1 does in Paddle's.
 void expand(const NodeWriter& node) {
+  if (node.has(1) && node.constant(1) == nullptr) {
+    computed_expand(node);
+    return;
+  }
   auto shape = node.ints("shape", 1);
   if (!shape) node.refuse("its shape is missing");
   std::ranges::replace(*shape, 1, -1);
