@@ -184,6 +184,26 @@ def check_families(folder):
         print(f"{record.stem}: {len(wanted)} outputs as recorded")
 
 
+def check_pir_families(folder):
+    """PIR that Paddle wrote, a family of operators each, written by us as the programs of older Paddle."""
+    if int(paddle.__version__.split(".")[0]) < 3:
+        return
+    cases = SOURCE / "tests/unit/formats/paddle_cases"
+    for source in sorted((cases / "pir").glob("*.pdiparams")):
+        record = source.with_suffix(".npz")  # where versions differ
+        arrays = dict(np.load(record if record.exists() else cases / record.name))
+        quench("convert", source.with_suffix(".json"), "-o", folder / "family.pdmodel")
+        model = predictor(str(folder / "family.pdmodel"), str(folder / "family.pdiparams"), "plain")
+        found = run(model, {name: arrays[name] for name in model.get_input_names()})
+        wanted = [array for name, array in arrays.items() if name.startswith("out")]
+        assert len(found) == len(wanted), source.stem
+        for i, (a, b) in enumerate(zip(found, wanted)):
+            scale = max(float(np.abs(b.astype(np.float64)).max(initial=0)), 1e-6)
+            apart = float(np.abs(a.astype(np.float64) - b).max(initial=0)) / scale
+            assert a.shape == b.shape and apart < 1e-4, f"{source.stem} {i}: {apart:.2e}"
+        print(f"{source.stem}, from PIR: {len(wanted)} outputs as recorded")
+
+
 def check_shared(folder):
     root = SHARED / "models/paddle"
     if not root.exists():
@@ -205,6 +225,7 @@ def main():
         check_pir(Path(folder))
         check_control(Path(folder))
         check_families(Path(folder))
+        check_pir_families(Path(folder))
         check_shared(Path(folder))
 
 

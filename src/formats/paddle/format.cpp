@@ -76,7 +76,7 @@ FormatInfo paddle_format() {
           .target = "paddle",
           .operators = operators,
           .float_recurrent = true,
-          .expect_writable = paddle::write::expect_writable};
+          .expect_writable = paddle::write::expect_program};
 }
 
 FormatInfo pir_format() {
@@ -95,7 +95,7 @@ FormatInfo pir_format() {
               "for that",
           .target = "paddle",
           .float_recurrent = true,
-          .expect_writable = paddle::write::expect_writable};
+          .expect_writable = paddle::write::expect_pir};
 }
 
 }  // namespace quench

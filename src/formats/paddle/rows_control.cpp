@@ -169,7 +169,7 @@ void read_while_block(Op& op) {
     if (value == kNoValue) continue;
     turn.start.push_back(as_declared(op, block, name, value));
     turn.before.push_back(name);
-    op.takes(name, value);
+    op.takes(name, turn.start.back());
   }
   turn.after = turn.before;
   turn.after.insert(turn.after.begin(), condition);

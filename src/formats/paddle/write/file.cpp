@@ -52,11 +52,17 @@ std::unique_ptr<Staged> stage(const ModelFiles& files, std::string_view program,
   return staged;
 }
 
+/// What a program was read from, be it PIR's.
+ProgramDesc source_program(const Model& model) {
+  ProgramDesc program = original_program(model);
+  return program.blocks_size() > 0 ? program : pir_as_program(model);
+}
+
 }  // namespace
 
 std::unique_ptr<Staged> stage_program(const Model& model, const ModelFiles& files,
                                       const SaveOptions& options) {
-  Written written = write_program(model, original_program(model));
+  Written written = write_program(model, source_program(model));
   if (options.fake_quantize) to_old_form(written);
   std::string text;
   if (!written.program.SerializeToString(&text)) {
@@ -65,9 +71,12 @@ std::unique_ptr<Staged> stage_program(const Model& model, const ModelFiles& file
   return stage(files, text, written.parameters);
 }
 
-void expect_writable(const Model& model) {
+void expect_program(const Model& model) { (void)write_program(model, source_program(model)); }
+
+void expect_pir(const Model& model) {
   const std::optional<PirOriginal> original = pir_original(model);
-  (void)write_program(model, original ? original->program : original_program(model));
+  (void)write_program(model, original ? original->program : original_program(model),
+                      Inner::Regions);
 }
 
 std::unique_ptr<Staged> stage_pir(const Model& model, const ModelFiles& files,

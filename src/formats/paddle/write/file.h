@@ -15,7 +15,8 @@ namespace quench::paddle::write {
 std::unique_ptr<Staged> stage_program(const Model& model, const ModelFiles& files,
                                       const SaveOptions& options);
 /// Throws Error(Unsupported) for operators that have no counterpart.
-void expect_writable(const Model& model);
+void expect_program(const Model& model);
+void expect_pir(const Model& model);
 std::unique_ptr<Staged> stage_pir(const Model& model, const ModelFiles& files,
                                   const SaveOptions& options);
 

@@ -67,6 +67,7 @@ bool Originals::whole(const Group& group) const {
       return false;
     }
   }
+  if (program_.blocks(0).ops(group.op).type().empty()) return false;
   if (!together(group) || !alone(group) || !has_form(group)) return false;
   return has_block(program_.blocks(0).ops(group.op)) ? keeps_names(group) : covers(group);
 }

@@ -30,5 +30,8 @@ struct PirOriginal {
 
 /// Nothing for a model that is from elsewhere.
 std::optional<PirOriginal> pir_original(const Model& model);
+/// Its outermost block as an older program has it: operators in their places, with attributes; one
+/// that programs have no form for, or another one, has no type. Empty for a model from elsewhere.
+ProgramDesc pir_as_program(const Model& model);
 
 }  // namespace quench::paddle::write

@@ -45,6 +45,30 @@ void gather_nd(const NodeWriter& node) {
   node.op("gather_nd").in("X", node.in(0)).in("Index", node.in(1)).out("Out", node.out());
 }
 
+/// Rows that are replaced, or elements that are added to.
+void scatter_nd(const NodeWriter& node) {
+  const std::string how = node.node.get_string("reduction", "none");
+  if (how == "add") {
+    node.op("scatter_nd_add")
+        .in("X", node.in(0))
+        .in("Index", node.in(1))
+        .in("Updates", node.in(2))
+        .out("Out", node.out());
+    return;
+  }
+  const auto& dims = node.type(1).shape;
+  const bool rows = dims && dims->size() == 2 && dims->back().value == 1;
+  if (how != "none" || !rows) node.refuse("it replaces other parts than rows");
+  const std::string list = node.writer.temporary(node.in(1) + ".list", node.type(1));
+  node.op("reshape2").in("X", node.in(1)).out("Out", list).set("shape", Ints{-1});
+  node.op("scatter")
+      .in("X", node.in(0))
+      .in("Ids", list)
+      .in("Updates", node.in(2))
+      .out("Out", node.out())
+      .set("overwrite", true);
+}
+
 void gather_elements(const NodeWriter& node) {
   node.op("take_along_axis")
       .in("Input", node.in(0))
@@ -70,10 +94,8 @@ void grid_sample(const NodeWriter& node) {
 
 std::vector<WriteRow> index_rows() {
   return {
-      {"Gather", gather},
-      {"GatherND", gather_nd},
-      {"GatherElements", gather_elements},
-      {"GridSample", grid_sample},
+      {"Gather", gather},        {"GatherND", gather_nd},     {"GatherElements", gather_elements},
+      {"ScatterND", scatter_nd}, {"GridSample", grid_sample},
   };
 }
 

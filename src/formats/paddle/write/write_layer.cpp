@@ -199,6 +199,15 @@ void lp_normalization(const NodeWriter& node) {
       .set("is_test", true);
 }
 
+void einsum(const NodeWriter& node) {
+  Names operands;
+  for (std::size_t i = 0; i < node.node.inputs.size(); ++i) operands.push_back(node.in(i));
+  node.op("einsum")
+      .in("Operands", operands)
+      .out("Out", node.out())
+      .set("equation", node.node.get_string("equation", ""));
+}
+
 }  // namespace
 
 std::vector<WriteRow> layer_rows() {
@@ -211,6 +220,7 @@ std::vector<WriteRow> layer_rows() {
       {"LayerNormalization", layer_normalization},
       {"InstanceNormalization", instance_normalization},
       {"LpNormalization", lp_normalization},
+      {"Einsum", einsum},
   };
 }
 

@@ -102,7 +102,42 @@ void split(const NodeWriter& node) {
       .set("num", sections ? 0 : static_cast<std::int32_t>(parts.size()));
 }
 
+/// Whether starts or ends come from another operator.
+bool is_computed(const NodeWriter& node) {
+  const auto computed = [&](std::size_t input) {
+    return node.has(input) && node.constant(input) == nullptr;
+  };
+  return computed(1) || computed(2);
+}
+
+/// Both as tensors; the attributes say that they are.
+void computed_slice(const NodeWriter& node) {
+  const auto axes = node.ints("axes", 3);
+  const auto steps = node.ints("steps", 4);
+  if (!axes) node.refuse("its axes are missing");
+  if (steps && std::ranges::any_of(*steps, [](std::int64_t step) { return step != 1; })) {
+    node.refuse("its starts are computed while it runs, and it takes steps");
+  }
+  std::vector<std::int64_t> at = *axes;
+  for (std::int64_t& axis : at) axis += axis < 0 ? node.rank(0) : 0;
+  const Ints unknown(at.size(), -1);
+  node.op("slice")
+      .in("Input", node.in())
+      .in("StartsTensor", node.in(1))
+      .in("EndsTensor", node.in(2))
+      .out("Out", node.out())
+      .set("axes", narrow(at))
+      .set("starts", unknown)
+      .set("ends", unknown)
+      .set("infer_flags", unknown)
+      .set("decrease_axis", Ints{});
+}
+
 void slice(const NodeWriter& node) {
+  if (is_computed(node)) {
+    computed_slice(node);
+    return;
+  }
   const auto starts = node.ints("starts", 1);
   const auto ends = node.ints("ends", 2);
   const auto steps = node.ints("steps", 4);
@@ -126,8 +161,32 @@ void slice(const NodeWriter& node) {
   if (!plain) op.set("strides", narrow(*steps));
 }
 
+/// As a product with ones of a computed shape: Paddle's own operator stretches one of the two only.
+void computed_expand(const NodeWriter& node) {
+  const TypeRow* row = type_row(node.type(0).dtype);
+  if (row == nullptr || row->dtype == DType::Bool)
+    node.refuse("its shape is computed while it runs");
+  const std::string ones = node.between("ones");
+  node.op("fill_constant")
+      .in("ShapeTensor", node.in(1))
+      .out("Out", ones)
+      .set("shape", std::vector<std::int64_t>())
+      .set("value", 1.0F)
+      .set("str_value", "1")
+      .set("dtype", row->number);
+  node.op("elementwise_mul")
+      .in("X", node.in())
+      .in("Y", ones)
+      .out("Out", node.out())
+      .set("axis", -1);
+}
+
 /// A one in ONNX's shape leaves the axis as it is, as -1 does in Paddle's.
 void expand(const NodeWriter& node) {
+  if (node.has(1) && node.constant(1) == nullptr) {
+    computed_expand(node);
+    return;
+  }
   auto shape = node.ints("shape", 1);
   if (!shape) node.refuse("its shape is missing");
   std::ranges::replace(*shape, 1, -1);
