@@ -61,7 +61,7 @@ TEST(Plan, LeavesWhatALogarithmReadsInFloat) {
   EXPECT_TRUE(is_integer(net.plan_of(plan, "y"))) << "it does not read this one";
   EXPECT_TRUE(is_float(net.plan_of(plan, "power")));
   EXPECT_NE(net.plan_of(plan, "power").reason.find("logarithm"), std::string::npos);
-  config.by_layer["power"].weight_bits = 8;
+  config.by_layer["conv_power"].weight_bits = 8;
   EXPECT_TRUE(is_integer(net.plan(config).nodes.at("power"))) << "unless somebody names it";
 }
 
