@@ -18,12 +18,29 @@ std::optional<std::size_t> choice_of(std::span<const T> scores) {
   return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
+/// Rows of length 1 with numbers below zero: directions, of which no element is an answer. (Shares
+/// of classes can have that length, but are not negative.)
+bool are_unit_vectors(const Tensor& output) {
+  constexpr double kNearly = 1e-3;
+  bool unit = true;
+  bool negative = false;
+  for_each_row(output, output, [&](auto row, auto /*same*/) {
+    double square = 0;
+    for (const auto x : row) {
+      square += static_cast<double>(x) * static_cast<double>(x);
+      negative = negative || x < 0;
+    }
+    unit = unit && std::abs(std::sqrt(square) - 1) < kNearly;
+  });
+  return unit && negative;
+}
+
 /// A row of numbers a sample, whatever dimensions of 1 stand around it: the largest is the answer.
 bool is_class_scores(const Tensor& output) {
   if (output.rank() < 2 || !info(output.dtype()).is_float) return false;
   const auto long_dims = std::count_if(output.shape().begin() + 1, output.shape().end(),
                                        [](std::int64_t dim) { return dim > 1; });
-  return long_dims == 1;
+  return long_dims == 1 && !are_unit_vectors(output);
 }
 
 class Agreement final : public ShareOfSame {

@@ -171,6 +171,8 @@ TEST(Fitting, AgreementIsForClassScores) {
   EXPECT_FALSE(fits("agreement", Tensor::zeros(DType::Float32, {4, 10, 7, 7})));
   EXPECT_FALSE(fits("agreement", Tensor::zeros(DType::Float32, {4, 1})));
   EXPECT_TRUE(fits("sqnr", Tensor::zeros(DType::Float32, {4, 10, 7, 7})));
+  EXPECT_FALSE(fits("agreement", Tensor::of<float>({2, 2}, {0.6F, -0.8F, 1, 0}))) << "embeddings";
+  EXPECT_TRUE(fits("agreement", Tensor::of<float>({2, 2}, {0, 1, 1, 0}))) << "sure of its class";
 }
 
 TEST(Custom, SeesAllSamplesAtOnce) {
