@@ -3,7 +3,6 @@
 #include "plan/logarithm.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "ops/facts.h"
 
@@ -32,7 +31,8 @@ std::vector<bool> read_by_logarithms(const Graph& graph) {
     if (id != kNoValue) read[static_cast<std::size_t>(id)] = true;
   };
   // Nodes are in an order in which they can run: one walk back meets readers before what they read.
-  for (const Node& node : graph.nodes | std::views::reverse) {
+  for (auto at = graph.nodes.rbegin(); at != graph.nodes.rend(); ++at) {
+    const Node& node = *at;
     if (ops::is(node, ops::kRelative)) mark(node.input(0));
     const bool made_for_one = std::ranges::any_of(node.outputs, [&](ValueId id) {
       return id != kNoValue && read[static_cast<std::size_t>(id)];
