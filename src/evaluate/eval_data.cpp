@@ -3,7 +3,6 @@
 #include "evaluate/eval_data.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "base/format.h"
 #include "base/parallel.h"
@@ -27,8 +26,10 @@ std::int64_t fixed_batch(const std::vector<Value>& inputs) {
 /// Whether samples may have different shapes.
 bool leaves_shapes_open(const std::vector<Value>& inputs) {
   return std::ranges::any_of(inputs, [](const Value& value) {
-    return !value.type.shape || std::ranges::any_of(*value.type.shape | std::views::drop(1),
-                                                    [](const Dim& dim) { return !dim.known(); });
+    if (!value.type.shape) return true;
+    const auto& shape = *value.type.shape;
+    return std::any_of(shape.begin() + (shape.empty() ? 0 : 1), shape.end(),
+                       [](const Dim& dim) { return !dim.known(); });
   });
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <utility>
 
 #include "base/format.h"
@@ -277,7 +276,8 @@ class Equalizer {
 
   void take_back(const std::vector<Node>& nodes) {
     model_.graph.nodes = nodes;
-    for (auto& [id, tensor] : std::views::reverse(replaced_)) {
+    for (auto at = replaced_.rbegin(); at != replaced_.rend(); ++at) {
+      auto& [id, tensor] = *at;
       model_.graph[id].type = ValueType::of(tensor);
       model_.graph[id].constant = std::move(tensor);
     }
