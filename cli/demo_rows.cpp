@@ -30,9 +30,8 @@ struct Form {
   void (*set)(QuantizeOptions& how);
 };
 
-/// A few seconds of the demo's network.
-constexpr std::int64_t kTrainingSteps = 150;
-constexpr std::int64_t kTrainingBatch = 16;
+/// Of each block: a few seconds of the demo's network.
+constexpr std::int64_t kSteps = 200;
 
 constexpr std::array<Form, 5> kForms = {{
     {"_int8", [](QuantizeOptions&) {}},
@@ -51,8 +50,8 @@ constexpr std::array<Form, 5> kForms = {{
     {"_2bit_trained",
      [](QuantizeOptions& how) {
        how.config.global.weight_bits = 2;
-       how.training.steps = kTrainingSteps;
-       how.training.loss = "distill";
+       how.training.reconstruct = true;  // 200 samples say how to round, not where to move weights
+       how.training.reconstruct_steps = kSteps;
      }},
 }};
 
@@ -72,7 +71,6 @@ std::string quantize_into(const std::string& path, const Form& form, const DemoO
   how.data = options.evaluate.data;
   how.data.limit = std::min(samples, options.calibration_samples);
   form.set(how);
-  how.training.batch = std::clamp<std::int64_t>(how.data.limit / 2, 1, kTrainingBatch);
   quantize(path, out, how, context);
   return out;
 }
