@@ -13,21 +13,19 @@ namespace quench::evaluation {
 namespace {
 
 /// Adds the squares of the expected values and of the differences.
-void add_noise(const Tensor& got, const Tensor& expected, SampleScore& score) {
-  const Tensor actual = metrics::at_length_of(got, expected);
-  metrics::expect_same_size(actual, expected);
-  const std::vector<float> a = to_float(actual);
-  const std::vector<float> e = to_float(expected);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double wanted = e[i];
-    const double error = static_cast<double>(a[i]) - wanted;
-    if (a[i] == e[i] || (std::isnan(a[i]) && std::isnan(e[i]))) {
-      score.signal += std::isfinite(wanted) ? wanted * wanted : 0;
-      continue;
+void add_noise(const Tensor& actual, const Tensor& expected, SampleScore& score) {
+  metrics::with_elements(actual, expected, [&](auto a, auto e) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const auto wanted = static_cast<double>(e[i]);
+      const double error = static_cast<double>(a[i]) - wanted;
+      if (a[i] == e[i] || (std::isnan(a[i]) && std::isnan(e[i]))) {
+        score.signal += std::isfinite(wanted) ? wanted * wanted : 0;
+        continue;
+      }
+      score.signal += wanted * wanted;
+      score.noise += error * error;
     }
-    score.signal += wanted * wanted;
-    score.noise += error * error;
-  }
+  });
 }
 
 double ratio_db(double signal, double noise) {

@@ -46,16 +46,15 @@ std::optional<Peaks> find_peaks(const std::vector<TensorMap>& runs, const std::s
 }
 
 void PeakScore::add(const Tensor& actual, const Tensor& expected) {
-  const std::vector<float> a = to_float(at_length_of(actual, expected));
-  const std::vector<float> e = to_float(expected);
-  if (a.size() != e.size()) expect_same_size(actual, expected);
-  for (std::size_t i = 0; i < e.size(); ++i) {
-    const float distance = std::abs(e[i] - peaks_.usual);
-    if (!std::isfinite(distance) || distance < peaks_.distance) continue;
-    const double error = static_cast<double>(a[i]) - static_cast<double>(e[i]);
-    signal_ += static_cast<double>(distance) * static_cast<double>(distance);
-    noise_ += error * error;
-  }
+  with_elements(actual, expected, [this](auto a, auto e) {
+    for (std::size_t i = 0; i < e.size(); ++i) {
+      const float distance = std::abs(static_cast<float>(e[i]) - peaks_.usual);
+      if (!std::isfinite(distance) || distance < peaks_.distance) continue;
+      const double error = static_cast<double>(a[i]) - static_cast<double>(e[i]);
+      signal_ += static_cast<double>(distance) * static_cast<double>(distance);
+      noise_ += error * error;
+    }
+  });
 }
 
 double PeakScore::value() const {

@@ -159,18 +159,6 @@ OpDesc as_program(const OpItem& op, const Constants& constants) {
   return add_attributes(made, op, *form, constants) ? made : desc;
 }
 
-VarDesc declaration(const VarItem& item) {
-  VarDesc var;
-  var.set_name(item.name);
-  var.set_persistable(item.parameter);
-  var.mutable_type()->set_type(VarType::LOD_TENSOR);
-  VarType::TensorDesc& tensor = *var.mutable_type()->mutable_lod_tensor()->mutable_tensor();
-  const TypeRow* row = type_row(item.dtype);
-  tensor.set_data_type(row == nullptr ? type_row(DType::Float32)->number : row->number);
-  for (const std::int64_t size : item.shape.value_or(Shape())) tensor.add_dims(size);
-  return var;
-}
-
 /// What programs say beyond PIR.
 void complete(OpDesc& desc, const OpItem& op, const Block& block) {
   const std::string type = desc.type();
@@ -205,7 +193,7 @@ ProgramDesc pir_as_program(const Model& model) {
   BlockDesc& result = *program.add_blocks();
   result.set_idx(block.index);
   result.set_parent_idx(-1);
-  for (const VarItem& var : block.vars) *result.add_vars() = declaration(var);
+  for (const VarItem& var : block.vars) *result.add_vars() = declaration_of(var);
   Constants constants;
   for (const OpItem& op : block.ops) {
     // Operators keep their places: those of nodes say them.

@@ -15,18 +15,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-VarDesc desc_of(const VarItem& item) {
-  VarDesc var;
-  var.set_name(item.name);
-  var.set_persistable(item.parameter);
-  var.mutable_type()->set_type(VarType::LOD_TENSOR);
-  VarType::TensorDesc& tensor = *var.mutable_type()->mutable_lod_tensor()->mutable_tensor();
-  const TypeRow* row = type_row(item.dtype);
-  tensor.set_data_type(row == nullptr ? type_row(DType::Float32)->number : row->number);
-  for (const std::int64_t size : item.shape.value_or(Shape())) tensor.add_dims(size);
-  return var;
-}
-
 void add(google::protobuf::RepeatedPtrField<OpDesc::Var>& list, const Argument& argument) {
   OpDesc::Var& var = *list.Add();
   var.set_parameter(argument.name);
@@ -50,7 +38,7 @@ ProgramDesc program_of(const Block& block, std::size_t count) {
   BlockDesc& result = *program.add_blocks();
   result.set_idx(block.index);
   result.set_parent_idx(-1);
-  for (const VarItem& var : block.vars) *result.add_vars() = desc_of(var);
+  for (const VarItem& var : block.vars) *result.add_vars() = declaration_of(var);
   for (std::size_t i = 0; i < count; ++i) result.add_ops();
   std::set<std::string> constants;
   for (const OpItem& op : block.ops) {
@@ -75,6 +63,18 @@ ProgramDesc program_of(const Block& block, std::size_t count) {
 }
 
 }  // namespace
+
+VarDesc declaration_of(const VarItem& item) {
+  VarDesc var;
+  var.set_name(item.name);
+  var.set_persistable(item.parameter);
+  var.mutable_type()->set_type(VarType::LOD_TENSOR);
+  VarType::TensorDesc& tensor = *var.mutable_type()->mutable_lod_tensor()->mutable_tensor();
+  const TypeRow* row = type_row(item.dtype);
+  tensor.set_data_type(row == nullptr ? type_row(DType::Float32)->number : row->number);
+  for (const std::int64_t size : item.shape.value_or(Shape())) tensor.add_dims(size);
+  return var;
+}
 
 std::optional<PirOriginal> pir_original(const Model& model) {
   const auto text = foreign_of(model.foreign, kPirForeign);

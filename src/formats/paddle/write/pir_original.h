@@ -10,6 +10,7 @@
 
 #include "formats/paddle/framework.pb.h"
 #include "formats/paddle/pir_json.h"
+#include "formats/paddle/program.h"
 #include "quench/model.h"
 
 namespace quench::paddle::write {
@@ -28,6 +29,8 @@ struct PirOriginal {
   const Json& ops() const { return root["program"]["regions"][0]["blocks"][0]["ops"]; }
 };
 
+/// A value as programs declare it.
+VarDesc declaration_of(const VarItem& item);
 /// Nothing for a model that is from elsewhere.
 std::optional<PirOriginal> pir_original(const Model& model);
 /// Its outermost block as an older program has it: operators in their places, with attributes; one
