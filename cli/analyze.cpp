@@ -135,25 +135,6 @@ struct TargetFlags {
   TargetOptions how;
 };
 
-Json target_json(const TargetResult& result) {
-  return {{"metric", result.metric},
-          {"at_least", number(result.at_least)},
-          {"met", result.met},
-          {"value", number(result.value)},
-          {"low", number(result.confidence.low)},
-          {"high", number(result.confidence.high)},
-          {"float", number(result.float_metric)},
-          {"quantized", number(result.quantized_metric)},
-          {"in_float", result.in_float},
-          {"weight_bits", result.weight_bits},
-          {"layers", result.layers},
-          {"tried", result.tried},
-          {"evaluations", result.evaluations},
-          {"one_by_one", result.one_by_one},
-          {"samples", result.samples},
-          {"seconds", result.seconds}};
-}
-
 int run_target(const TargetFlags& flags) {
   ProgressBar bar;
   const Context context = make_context(flags.shared.job.common, bar);
@@ -165,7 +146,7 @@ int run_target(const TargetFlags& flags) {
   outputs.commit();
   bar.clear();
   if (flags.shared.job.common.json) {
-    print_json(target_json(result));
+    print_json(to_json(result));
   } else {
     print_target(result);
   }
@@ -231,6 +212,25 @@ Command setup_statistics(CLI::App& analyze) {
 }
 
 }  // namespace
+
+Json to_json(const TargetResult& result) {
+  return {{"metric", result.metric},
+          {"at_least", number(result.at_least)},
+          {"met", result.met},
+          {"value", number(result.value)},
+          {"low", number(result.confidence.low)},
+          {"high", number(result.confidence.high)},
+          {"float", number(result.float_metric)},
+          {"quantized", number(result.quantized_metric)},
+          {"in_float", result.in_float},
+          {"weight_bits", result.weight_bits},
+          {"layers", result.layers},
+          {"tried", result.tried},
+          {"evaluations", result.evaluations},
+          {"one_by_one", result.one_by_one},
+          {"samples", result.samples},
+          {"seconds", result.seconds}};
+}
 
 void print_target(const TargetResult& result) {
   Table table;

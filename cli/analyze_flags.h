@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/job_flags.h"
+#include "cli/json.h"
 #include "quench/analyze.h"
 
 namespace quench::cli {
@@ -33,6 +34,7 @@ void note_files(Outputs& outputs, const AnalyzeFlags& flags);
 
 /// What the search for a target found, as a table.
 void print_target(const TargetResult& result);
+Json to_json(const TargetResult& result);
 /// Says on stderr that the target was not met; returns the exit code.
 int report_missed(const TargetResult& result);
 

@@ -26,15 +26,22 @@ void add_extra_flags(CLI::App& app, QuantizeExtras& extras) {
 
 int quantize_to_target(const std::string& model, const std::string& out,
                        const QuantizeOptions& options, const QuantizeExtras& extras,
-                       const Context& context, Outputs& outputs) {
+                       const Context& context, Outputs& outputs, bool json) {
   AnalyzeOptions analysis;
   analysis.quantize = options;
   analysis.metric = extras.target_metric;
   analysis.save_dir = out + ".analysis";
   const TargetResult result = analyze_target(
       model, analysis, {.at_least = extras.at_least, .out_path = out}, context, outputs);
-  print_target(result);
+  if (context.writes()) {
+    if (json) {
+      print_json(to_json(result));
+    } else {
+      print_target(result);
+    }
+  }
   if (!result.met) return report_missed(result);
+  if (!extras.report_json.empty()) write_json(to_json(result), extras.report_json, outputs);
   outputs.commit();
   return kOk;
 }

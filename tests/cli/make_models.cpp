@@ -230,6 +230,27 @@ Model huge() {
   return model;
 }
 
+/// Means of images, which are first made larger if so asked.
+Model means(float times) {
+  Model model = empty_model();
+  quench::Graph& graph = model.graph;
+  const std::vector<quench::Dim> image = {{-1, "batch"}, {1, ""}, {2, ""}, {2, ""}};
+  ValueId read = add_input(model, "x", image);
+  if (times > 1) {
+    const ValueId scales =
+        graph.add_constant("scales", Tensor::of<float>({4}, {1, 1, times, times}));
+    quench::Node& node = graph.add_node("Resize", {read, quench::kNoValue, scales}, {"large"});
+    node.name = "resize_node";
+    node.set("mode", "nearest");
+    node.set("coordinate_transformation_mode", "asymmetric");
+    node.set("nearest_mode", "floor");
+    read = graph.find("large");
+  }
+  graph.add_node("GlobalAveragePool", {read}, {"y"});
+  add_output(model, graph.find("y"), {{-1, "batch"}, {1, ""}, {1, ""}, {1, ""}});
+  return model;
+}
+
 /// A Range whose limit is a vector.
 Model bad_range() {
   Model model = empty_model();
@@ -400,6 +421,9 @@ void write_all(const std::string& dir) {
   quench::save(classifier(open, 0, {-1, "h"}, {-1, "w"}), dir + "/sizes.onnx");
   quench::save(classifier({4, ""}, 0, {-1, "h"}, {-1, "w"}), dir + "/fixed_sizes.onnx");
   quench::save(huge(), dir + "/huge.onnx");
+  quench::save(means(1), dir + "/means.onnx");
+  quench::save(means(4096), dir + "/large_means.onnx");       // 256 MB a sample
+  quench::save(means(1 << 20), dir + "/endless_means.onnx");  // 16 TB a sample
   quench::save(bad_range(), dir + "/range.onnx");
   quench::save(mobile(), dir + "/mobile.onnx");
   quench::save(normalised(), dir + "/norm.onnx");

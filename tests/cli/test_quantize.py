@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """quench quantize: what it writes, what it says, and what it does about bad input."""
+import json
 import os
 import pathlib
 import resource
@@ -48,6 +49,9 @@ class QuantizeTest(harness.CliTest):
         words = ["quantize", "model.onnx", "--data", "images.npy", "--target-metric", "cosine"]
         self.run_quench(*words, "-o", "met.onnx", "--at-least", "0.5")
         self.assertTrue((self.dir / "met.onnx").exists())
+        found = self.run_json(*words, "-o", "met.onnx", "--at-least", "0.5", "--report-json", "met.json")
+        self.assertGreaterEqual(found["value"], 0.5)
+        self.assertEqual(found, json.loads((self.dir / "met.json").read_text()))
         error = self.run_quench(*words, "-o", "missed.onnx", "--at-least", "1.5", expect=1).stderr
         self.assertIn("cannot be met", error)
 

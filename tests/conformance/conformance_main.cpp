@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs ONNX's conformance cases and holds the result against the list of cases that may be
-// unsupported: quench_conformance [--reference] [--verbose] [DATA] [UNSUPPORTED.txt].
+// unsupported: quench_conformance [--reference] [--verbose] [--device=cuda] [DATA]
+// [UNSUPPORTED.txt].
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -16,10 +17,12 @@ using quench::test::Case;
 using quench::test::Outcome;
 
 constexpr int kMinPassed = 750;
+constexpr int kSkipped = 77;
 
 struct Arguments {
   bool reference = false;
   bool verbose = false;
+  std::string device = "cpu";
   std::vector<std::string> paths;
 };
 
@@ -38,6 +41,8 @@ Arguments parse(int argc, char** argv) {
       result.reference = true;
     } else if (argument == "--verbose") {
       result.verbose = true;
+    } else if (argument.starts_with("--device=")) {
+      result.device = argument.substr(argument.find('=') + 1);
     } else {
       result.paths.push_back(argument);
     }
@@ -81,6 +86,16 @@ void judge(const Case& which, const Outcome& outcome, const std::set<std::string
   }
 }
 
+/// Why nothing can run on the context's device; "" where it can.
+std::string refusal_of_device(const std::vector<Case>& cases, const quench::Context& context) {
+  try {
+    const quench::Session session(quench::test::load_case(cases.at(0)), {}, context);
+    return "";
+  } catch (const quench::Error& error) {
+    return error.what();
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -91,11 +106,19 @@ int main(int argc, char** argv) {
                                                       : QUENCH_TEST_SOURCE
                                "/tests/conformance/unsupported.txt";
   const quench::SessionOptions options{.reference = arguments.reference};
-  const quench::Context context{.threads = 1};
+  quench::Context context{.threads = 1};
+  context.device = arguments.device;
   Tally tally;
   try {
     const std::set<std::string> allowed = read_list(list);
-    for (const Case& which : quench::test::list_cases(data)) {
+    const std::vector<Case> cases = quench::test::list_cases(data);
+    if (context.device != "cpu") {
+      if (const std::string why = refusal_of_device(cases, context); !why.empty()) {
+        fmt::print("skipped: {}\n", why);
+        return kSkipped;
+      }
+    }
+    for (const Case& which : cases) {
       judge(which, quench::test::run_case(which, options, context), allowed, arguments.verbose,
             tally);
     }

@@ -331,6 +331,7 @@ std::vector<at::Tensor> Program::run_between(std::vector<std::pair<int, at::Tens
   for (auto& [slot, tensor] : feeds) slots_[static_cast<std::size_t>(slot)] = std::move(tensor);
   const auto tidy = [&] {
     clear(plan);
+    for (const int slot : fed) twins_.erase(slot);
     for (auto& [slot, tensor] : defaults) slots_[static_cast<std::size_t>(slot)] = tensor;
   };
   std::vector<at::Tensor> results;

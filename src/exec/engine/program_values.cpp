@@ -23,6 +23,10 @@ void Program::bring(int slot, bool there) {
   }
   auto& [here, away] = twins_[slot];
   if (value.is_cuda()) {
+    if (!away.is_same(value)) {  // an input that was given there
+      away = value;
+      here = place_.here(value);
+    }
     value = here;
     return;
   }

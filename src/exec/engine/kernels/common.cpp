@@ -20,13 +20,13 @@ Ints wrap_axes(Ints axes, std::int64_t rank) {
 }
 
 Ints to_ints(const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.to(at::kLong).contiguous();
+  const at::Tensor dense = tensor.to(at::kCPU, at::kLong).contiguous();
   const auto* data = dense.data_ptr<std::int64_t>();
   return {data, data + dense.numel()};
 }
 
 std::vector<double> to_doubles(const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.to(at::kDouble).contiguous();
+  const at::Tensor dense = tensor.to(at::kCPU, at::kDouble).contiguous();
   const auto* data = dense.data_ptr<double>();
   return {data, data + dense.numel()};
 }

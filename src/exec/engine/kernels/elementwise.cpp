@@ -91,7 +91,9 @@ at::Tensor pow(const at::Tensor& a, const at::Tensor& b) {
   if (b.numel() == 1 && b.dim() <= a.dim() && at::isFloatingType(a.scalar_type())) {
     return at::pow(a, b.item());
   }
-  return at::pow(a, b).to(a.scalar_type());
+  // Integers lie on the CPU.
+  const at::Device place = a.is_cuda() ? a.device() : b.device();
+  return at::pow(a.to(place), b.to(place)).to(a.scalar_type());
 }
 at::Tensor logical_and(const at::Tensor& a, const at::Tensor& b) { return at::logical_and(a, b); }
 at::Tensor is_not(const at::Tensor& x) { return at::logical_not(x); }
@@ -154,7 +156,12 @@ Kernel make_bit_shift(const OpContext& context) {
 }
 
 Kernel make_where(const OpContext&) {
-  return [](Call& call) { call.set(0, at::where(call.in(0), call.in(1), call.in(2))); };
+  return [](Call& call) {
+    const at::Tensor& a = call.in(1);
+    const at::Tensor& b = call.in(2);
+    // A condition is no number, and lies on the CPU until here.
+    call.set(0, at::where(call.in(0).to(a.is_cuda() ? a.device() : b.device()), a, b));
+  };
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ Kernel make_gather(const OpContext& context) {
     const std::int64_t along = wrap_axis(axis, x.dim());
     const at::Tensor indices = wrap_indices(call.in(1), x.size(along));
     if (indices.dim() == 0) return call.set(0, x.select(along, indices.item<std::int64_t>()));
-    at::Tensor result = x.index_select(along, indices.reshape({-1}));
+    at::Tensor result = x.index_select(along, indices.reshape({-1}).to(x.device()));
     if (indices.dim() != 1) {
       Ints shape = x.sizes().vec();
       const auto place = shape.erase(shape.begin() + along);
@@ -31,7 +31,7 @@ Kernel make_gather_elements(const OpContext& context) {
   return [axis](Call& call) {
     const at::Tensor& x = call.in(0);
     const std::int64_t along = wrap_axis(axis, x.dim());
-    call.set(0, at::gather(x, along, wrap_indices(call.in(1), x.size(along))));
+    call.set(0, at::gather(x, along, wrap_indices(call.in(1), x.size(along)).to(x.device())));
   };
 }
 

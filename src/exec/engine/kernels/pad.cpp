@@ -41,7 +41,7 @@ at::Tensor pad_axis(const at::Tensor& x, std::int64_t axis, std::int64_t before,
   at::Tensor places = at::empty({length}, at::kLong);
   auto* out = places.data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < length; ++i) out[i] = element_at(i - before, size, mode);
-  return x.index_select(axis, places);
+  return x.index_select(axis, places.to(x.device()));
 }
 
 /// Pads for every axis, begins then ends, from those of the given axes.

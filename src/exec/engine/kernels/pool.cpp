@@ -117,7 +117,7 @@ at::Tensor onnx_indices(const at::Tensor& found, const at::Tensor& x, const Ints
   Ints shape(rank + 2, 1);
   shape[0] = x.size(0);
   shape[1] = x.size(1);
-  return result + at::arange(x.size(0) * x.size(1), at::kLong).mul_(plane).reshape(shape);
+  return result + at::arange(x.size(0) * x.size(1), found.options()).mul_(plane).reshape(shape);
 }
 
 void run_max_pool(Call& call, const Pool& pool) {

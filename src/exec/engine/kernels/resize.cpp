@@ -100,6 +100,21 @@ Request make_request(const ResizeNode& node, const Call& call) {
   return request;
 }
 
+/// The same sums by libtorch alone, where there are no loops of ours.
+at::Tensor blend_there(const at::Tensor& x, std::int64_t axis, const ResizeTable& table) {
+  const auto out = static_cast<std::int64_t>(table.outside.size());
+  const Ints shape = {out, table.taps};
+  const at::Tensor index = at::tensor(table.index, at::kLong).reshape(shape).to(x.device());
+  const at::Tensor weight = at::tensor(table.weight).reshape(shape).to(x.device());
+  at::Tensor result;
+  for (std::int64_t tap = 0; tap < table.taps; ++tap) {
+    const at::Tensor part = x.index_select(axis, index.select(1, tap)) *
+                            along_axis(weight.select(1, tap), axis, x.dim());
+    result = result.defined() ? result.add_(part) : part;
+  }
+  return result;
+}
+
 /// Weighted sums of rows: `x` is seen as [outer, in, inner].
 at::Tensor blend(const at::Tensor& given, std::int64_t axis, const ResizeTable& table) {
   const at::Tensor x = given.contiguous();
@@ -140,9 +155,9 @@ at::Tensor resize_axis(const at::Tensor& x, std::int64_t axis, const ResizeTable
     const auto count = static_cast<std::int64_t>(table.index.size());
     at::Tensor index = at::empty({count}, at::kLong);
     std::ranges::copy(table.index, index.data_ptr<std::int64_t>());
-    result = x.index_select(axis, index);
+    result = x.index_select(axis, index.to(x.device()));
   } else {
-    result = blend(x, axis, table);
+    result = x.is_cuda() ? blend_there(x, axis, table) : blend(x, axis, table);
   }
   for (std::size_t i = 0; table.any_outside && i < table.outside.size(); ++i) {
     if (!table.outside[i]) continue;
@@ -203,8 +218,8 @@ void take_pixels(const char* from, const std::vector<std::int64_t>& index, std::
 std::optional<at::Tensor> nearest_pixels(const at::Tensor& x, const Request& request,
                                          const ResizeStyle& style) {
   constexpr auto kNhwc = at::MemoryFormat::ChannelsLast;
-  if (style.mode != ResizeMode::Nearest || x.dim() != 4 || x.numel() == 0 || x.is_contiguous() ||
-      !x.is_contiguous(kNhwc) || needs_work(request.axes[0], style) ||
+  if (style.mode != ResizeMode::Nearest || x.dim() != 4 || x.numel() == 0 || x.is_cuda() ||
+      x.is_contiguous() || !x.is_contiguous(kNhwc) || needs_work(request.axes[0], style) ||
       needs_work(request.axes[1], style)) {
     return std::nullopt;
   }
