@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/format.h"
+#include "exec/device_error.h"
 
 namespace quench::qat {
 namespace {
@@ -25,6 +26,9 @@ at::Tensor in_file(std::int64_t elements) {
   std::filesystem::remove(path);
   return tensor;
 }
+
+/// On a GPU three of them lie beside what a step of training makes.
+constexpr std::int64_t kMostOnGpu = std::int64_t{1} << 31;
 
 /// Images lie with their channels last: so convolutions take them without moving them.
 at::Tensor laid_out(const at::Tensor& memory, const std::vector<std::int64_t>& shape) {
@@ -51,7 +55,22 @@ void Cache::add(const at::Tensor& rows, std::int64_t count, std::int64_t samples
   all_.narrow(0, first, rows.size(0)).copy_(rows);
 }
 
+void Cache::keep_at(const exec::Placement& place) {
+  const std::int64_t bytes = all_.numel() * static_cast<std::int64_t>(sizeof(float));
+  if (!place.away() || bytes > kMostOnGpu) return;
+  try {
+    there_ = all_.to(place.device);
+  } catch (const c10::Error& error) {
+    if (!exec::gpu_is_full(error.what())) throw;
+  }
+}
+
 at::Tensor Cache::pick(const std::vector<std::int64_t>& samples) const {
+  if (there_.defined()) {
+    const at::Tensor which = at::tensor(samples, at::kLong).to(there_.device());
+    if (there_.dim() != 4) return there_.index_select(0, which);
+    return there_.permute({0, 2, 3, 1}).index_select(0, which).permute({0, 3, 1, 2});
+  }
   std::vector<std::int64_t> shape = all_.sizes().vec();
   shape[0] = static_cast<std::int64_t>(samples.size());
   at::Tensor rows = at::empty(shape, all_.options().memory_format(all_.suggest_memory_format()));

@@ -65,6 +65,7 @@ class Program {
   std::vector<at::Tensor> state() const;
   const Graph& graph() const noexcept { return graph_; }
   const QuantPlan& plan() const noexcept { return plan_; }
+  const exec::Placement& place() const noexcept { return place_; }
 
   /// The float model with its weights as they stand; they have the names that they had.
   Model float_model() const;

@@ -221,6 +221,7 @@ class Reconstruction {
       other_optimizer.emplace(others, std::vector<Trained>{}, other_options, samples);
     double first_error = 0;
     program_.drop(options_.reconstruct ? kDrop : 0);
+    for (Cache* cache : {&quantized_, &target_}) cache->keep_at(program_.place());
     for (std::int64_t step = 0; step < options_.reconstruct_steps; ++step) {
       begin_step("reconstructing " + block.output);
       const double progress =
@@ -246,6 +247,7 @@ class Reconstruction {
       }
     }
     program_.drop(0);
+    for (Cache* cache : {&quantized_, &target_}) cache->leave();
   }
 
   /// How many elements each of these values of one sample has.
