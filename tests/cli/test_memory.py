@@ -60,7 +60,8 @@ class MemoryTest(harness.CliTest):
         scores = []
         for name, ceiling in (("free", ()), ("low", ("--max-memory", f"{CEILING}MB"))):
             peaks = [
-                self.peak_of("calibrate", "large.onnx", "-o", f"{name}.stats", *DATA, "--quiet", *ceiling),
+                self.peak_of("calibrate", "large.onnx", "-o", f"{name}.stats", *DATA, "--batch", 1, "--quiet",
+                             *ceiling),
                 self.peak_of("quantize", "large.onnx", "-o", f"{name}8.onnx", "--stats", f"{name}.stats",
                              "--quiet", *ceiling)]
             peaks.append(self.peak_of("eval", f"{name}8.onnx", *DATA, "--reference", "large.onnx", "--json",
@@ -74,6 +75,21 @@ class MemoryTest(harness.CliTest):
         self.assertTrue(self.same("free8.onnx.data", "low8.onnx.data"))
         self.assertEqual(scores[0]["cosine"], scores[1]["cosine"])
         self.assertGreater(scores[0]["cosine"], 0.9)
+
+    def test_quantisation_with_data_under_a_ceiling(self):
+        """Nor do the choices that samples make, nor what is reported of layers."""
+        reports = []
+        for name, ceiling in (("free", ()), ("low", ("--max-memory", f"{CEILING}MB"))):
+            (self.dir / name).mkdir()
+            peak = self.peak_of("quantize", "large.onnx", "-o", f"{name}/int8.onnx", *DATA, "--quiet",
+                                "--report-json", f"{name}/report.json", *ceiling)
+            if ceiling:
+                self.assertLess(peak, CEILING)
+            reports.append(json.loads((self.dir / name / "report.json").read_text(encoding="utf-8")))
+        self.assertTrue(self.same("free/int8.onnx", "low/int8.onnx"))
+        self.assertTrue(self.same("free/int8.onnx.data", "low/int8.onnx.data"))
+        for part in ("layers", "outputs", "activation_observer"):
+            self.assertEqual(reports[0][part], reports[1][part])
 
     def test_what_cannot_fit_is_refused(self):
         self.assertLess(self.peak_of("calibrate", "large.onnx", "-o", "no.stats", *DATA, "--max-memory", "100MB",
