@@ -55,9 +55,24 @@ void add_elastic_flag(CLI::App& app, CommonFlags& flags) {
 
 namespace {
 
+/// CLI11's own sentence lists all of its units.
+CLI::Validator size_value() {
+  return {[](std::string& text) {
+            const std::string given = text;
+            try {
+              (void)CLI::AsSizeValue(true)(text);
+              return std::string();
+            } catch (const CLI::Error&) {
+            }
+            return fmt::format("expected a number of MB or GB, as in 900MB or 8GB; got '{}'",
+                               given);
+          },
+          ""};
+}
+
 /// As one of several processes: its place among them, and its part of this machine's cores.
 void take_place(const CommonFlags& flags, Context& context) {
-  Launched launched = launched_by_environment();
+  LaunchedRank launched = launched_by_environment();
   launched.ranks.elastic = flags.elastic;
   launched.ranks.tensor_parallel = tensor_parallel();
   if (flags.rank_timeout > 0) launched.ranks.timeout_seconds = flags.rank_timeout;
@@ -127,7 +142,7 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
     for_experts(app.add_option("--max-memory", flags.max_memory,
                                "Memory to stay under, as 900MB or 8GB: weights stream from their "
                                "file, batches shrink"))
-        ->transform(CLI::AsSizeValue(true).description(""))
+        ->transform(size_value())
         ->type_name("SIZE");
   }
   if (work == Work::Shares) add_rank_flags(app, flags);

@@ -99,6 +99,10 @@ class MemoryTest(harness.CliTest):
         self.assertFalse((self.dir / "no.stats").exists())
         self.peak_of("calibrate", "large.onnx", "-o", "no.stats", *DATA, "--max-memory", "3MB", expect=2)
         self.assertIn("--max-memory takes 50MB and more", self.said)
+        for size in ("1000XB", "many", "-5GB", "1e400GB"):
+            self.peak_of("calibrate", "large.onnx", "-o", "no.stats", *DATA, f"--max-memory={size}", expect=2)
+            self.assertEqual(self.said, "quench: error: --max-memory: expected a number of MB or GB, as in 900MB or "
+                             f"8GB; got '{size}' (see quench calibrate --help)\n")
         self.peak_of("calibrate", "large.onnx", "-o", "no.stats", *DATA, "--max-memory", "1GB", "--device", "cuda",
                      expect=2)
         self.assertIn("leave out --device", self.said)
