@@ -192,10 +192,10 @@ StatisticMap collect_among_living(const Model& model, const std::vector<std::str
     own.first = options.first + share.first;
     own.count = share.count;
     if (i > 0) own.seen.clear();
-    return observe::to_bytes(collect_here(model, values, source, own, context));
+    return observe::to_message(collect_here(model, values, source, own, context));
   });
   StatisticMap statistics;
-  for (const Bytes& part : found) append(statistics, observe::from_bytes(part));
+  for (const Bytes& part : found) append(statistics, observe::from_message(part));
   return statistics;
 }
 
@@ -216,12 +216,12 @@ StatisticMap collect_together(const Model& model, const std::vector<std::string>
   StatisticMap statistics = collect_here(model, values, source, own, context);
   constexpr std::string_view kWhat = "statistics";
   join_up(
-      ranks, kWhat, [&] { return observe::to_bytes(statistics); },
-      [&](const Bytes& part) { append(statistics, observe::from_bytes(part)); });
+      ranks, kWhat, [&] { return observe::to_message(statistics); },
+      [&](const Bytes& part) { append(statistics, observe::from_message(part)); });
   Bytes all;
-  if (ranks.rank() == 0) all = observe::to_bytes(statistics);
+  if (ranks.rank() == 0) all = observe::to_message(statistics);
   all = broadcast(ranks, kWhat, std::move(all));
-  return ranks.rank() == 0 ? statistics : observe::from_bytes(all);
+  return ranks.rank() == 0 ? statistics : observe::from_message(all);
 }
 
 }  // namespace
