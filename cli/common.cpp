@@ -70,17 +70,13 @@ CLI::Validator size_value() {
           ""};
 }
 
-/// As one of several processes: its place among them, and its part of this machine's cores.
-void take_place(const CommonFlags& flags, Context& context) {
+/// As one of several processes.
+void join_others(const CommonFlags& flags, Context& context) {
   LaunchedRank launched = launched_by_environment();
   launched.ranks.elastic = flags.elastic;
   launched.ranks.tensor_parallel = tensor_parallel();
   if (flags.rank_timeout > 0) launched.ranks.timeout_seconds = flags.rank_timeout;
-  if (context.threads == 0) {
-    context.threads = std::max(1, context.num_threads() / launched.local_size);
-  }
-  // A GPU for each process of a machine.
-  if (context.device == "cuda") context.device = fmt::format("cuda:{}", launched.local_rank);
+  quench::take_place(launched, context);
   context.ranks = join_process(launched.ranks, context, flags.quiet);
 }
 
@@ -208,7 +204,7 @@ Context make_context(const CommonFlags& flags, ProgressBar& bar) {
   if (flags.max_memory > 0) set_ceiling(flags, context);
   context.precision = flags.precision;
   context.cancel = watch_interrupts();
-  if (flags.distributed) take_place(flags, context);
+  if (flags.distributed) join_others(flags, context);
   const bool speaks = !context.ranks || context.ranks->rank() == 0;
   if (flags.quiet || !speaks) return context;
   context.progress = [&bar](const Progress& progress) { bar.update(progress); };

@@ -23,4 +23,8 @@ using Variables = std::function<std::optional<std::string>(const char* name)>;
 /// Throws Error(Usage) that says which variable is missing or wrong.
 LaunchedRank launched_rank(const Variables& environment);
 
+/// Gives a context this process's part of its machine's cores, unless it names a number of threads,
+/// and a GPU of its own.
+void take_place(const LaunchedRank& place, Context& context);
+
 }  // namespace quench

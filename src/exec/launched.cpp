@@ -159,4 +159,11 @@ LaunchedRank launched_rank(const Variables& look_up) {
   return found;
 }
 
+void take_place(const LaunchedRank& place, Context& context) {
+  if (context.threads == 0) {
+    context.threads = std::max(1, context.num_threads() / std::max(1, place.local_size));
+  }
+  if (context.device == "cuda") context.device = format("cuda:{}", place.local_rank);
+}
+
 }  // namespace quench
