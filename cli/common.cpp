@@ -55,17 +55,28 @@ void add_elastic_flag(CLI::App& app, CommonFlags& flags) {
 
 namespace {
 
-/// As one of several processes: its place among them, and its part of this machine's cores.
-void take_place(const CommonFlags& flags, Context& context) {
-  Launched launched = launched_by_environment();
+/// CLI11's own sentence lists all of its units.
+CLI::Validator size_value() {
+  return {[](std::string& text) {
+            const std::string given = text;
+            try {
+              (void)CLI::AsSizeValue(true)(text);
+              return std::string();
+            } catch (const CLI::Error&) {
+            }
+            return fmt::format("expected a number of MB or GB, as in 900MB or 8GB; got '{}'",
+                               given);
+          },
+          ""};
+}
+
+/// As one of several processes.
+void join_others(const CommonFlags& flags, Context& context) {
+  LaunchedRank launched = launched_by_environment();
   launched.ranks.elastic = flags.elastic;
   launched.ranks.tensor_parallel = tensor_parallel();
   if (flags.rank_timeout > 0) launched.ranks.timeout_seconds = flags.rank_timeout;
-  if (context.threads == 0) {
-    context.threads = std::max(1, context.num_threads() / launched.local_size);
-  }
-  // A GPU for each process of a machine.
-  if (context.device == "cuda") context.device = fmt::format("cuda:{}", launched.local_rank);
+  quench::take_place(launched, context);
   context.ranks = join_process(launched.ranks, context, flags.quiet);
 }
 
@@ -127,7 +138,7 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, Work work) {
     for_experts(app.add_option("--max-memory", flags.max_memory,
                                "Memory to stay under, as 900MB or 8GB: weights stream from their "
                                "file, batches shrink"))
-        ->transform(CLI::AsSizeValue(true).description(""))
+        ->transform(size_value())
         ->type_name("SIZE");
   }
   if (work == Work::Shares) add_rank_flags(app, flags);
@@ -193,7 +204,7 @@ Context make_context(const CommonFlags& flags, ProgressBar& bar) {
   if (flags.max_memory > 0) set_ceiling(flags, context);
   context.precision = flags.precision;
   context.cancel = watch_interrupts();
-  if (flags.distributed) take_place(flags, context);
+  if (flags.distributed) join_others(flags, context);
   const bool speaks = !context.ranks || context.ranks->rank() == 0;
   if (flags.quiet || !speaks) return context;
   context.progress = [&bar](const Progress& progress) { bar.update(progress); };

@@ -6,18 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "quench/ranks.h"
+#include "quench/launched.h"
 
 namespace quench::cli {
 
-/// What the launcher's environment says of this process.
-struct Launched {
-  RankOptions ranks;
-  int local_rank = 0;  ///< among those of this machine
-  int local_size = 1;
-};
 /// Throws Error(Usage) that says which variable is missing or wrong.
-Launched launched_by_environment();
+LaunchedRank launched_by_environment();
 
 /// The words of a command line with --tensor-parallel, in which {rank} is this process's number.
 std::vector<std::string> with_rank(std::vector<std::string> words);

@@ -16,7 +16,7 @@ ROOMS = [
 PUBLIC_HEADERS = {
     "error": "base", "byte_source": "base", "cpu": "base", "context": "base", "nearest": "base", "files": "base", "ranks": "base",
     "jobs": "job", "dtype": "tensor", "tensor": "tensor", "node": "ir",
-    "graph": "ir", "model": "ir", "data": "data", "given_samples": "data", "truth": "data", "presets": "data", "doctor": "evaluate", "session": "exec", "metrics": "metrics",
+    "graph": "ir", "model": "ir", "data": "data", "given_samples": "data", "truth": "data", "presets": "data", "doctor": "evaluate", "engine_value": "exec", "launched": "exec", "session": "exec", "metrics": "metrics",
     "quant": "quant", "weight_quant": "quant", "plan": "plan", "quant_config": "plan", "observers": "compat", "statistics": "observe", "summary": "quant", "lower": "lower", "retarget": "retarget",
     "evaluate": "evaluate", "observer_trial": "evaluate", "quantize": "evaluate", "ptq": "job",
     "run": "evaluate", "formats": "formats", "pack": "formats",

@@ -108,9 +108,9 @@ void run(int rank, int size, int port, const Task& task) {
     StatisticMap mine = own;
     const auto start = Clock::now();
     join_up(
-        *ranks, "bench", [&] { return observe::to_bytes(mine); },
-        [&](const Bytes& part) { calibrate::append(mine, observe::from_bytes(part)); });
-    (void)broadcast(*ranks, "bench", rank == 0 ? observe::to_bytes(mine) : Bytes());
+        *ranks, "bench", [&] { return observe::to_message(mine); },
+        [&](const Bytes& part) { calibrate::append(mine, observe::from_message(part)); });
+    (void)broadcast(*ranks, "bench", rank == 0 ? observe::to_message(mine) : Bytes());
     times.push_back(milliseconds(start));
   }
   const double spent = sum_of(*ranks, (cpu_seconds() - before) / kRounds);
@@ -121,8 +121,8 @@ void run(int rank, int size, int port, const Task& task) {
         "ranks %d, values %.0f, %.0f bytes of each rank (%.0f a value)\n"
         "meeting once (loading the engine included): %.0f ms\n"
         "joining and handing back: median %.1f ms, least %.1f, most %.1f\n",
-        size, values, static_cast<double>(observe::to_bytes(own).size()),
-        static_cast<double>(observe::to_bytes(own).size()) / values, joined,
+        size, values, static_cast<double>(observe::to_message(own).size()),
+        static_cast<double>(observe::to_message(own).size()) / values, joined,
         times[times.size() / 2], times.front(), times.back());
     std::printf("processor time of all ranks: %.0f ms", 1000 * spent);
     if (whole > 0) {

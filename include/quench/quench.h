@@ -13,6 +13,7 @@
 #include "quench/formats.h"
 #include "quench/given_samples.h"
 #include "quench/jobs.h"
+#include "quench/launched.h"
 #include "quench/legacy_ptq.h"
 #include "quench/metrics.h"
 #include "quench/model.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "quench/context.h"
+#include "quench/engine_value.h"
 #include "quench/model.h"
 #include "quench/summary.h"
 
@@ -26,6 +27,7 @@ struct StepTime {
 /// The values of one sample of a tapped float value, in the order in which they lie in memory.
 struct TapSample {
   std::size_t tap = 0;     ///< index in SessionOptions::taps
+  std::size_t run = 0;     ///< which of the runs that go together
   int worker = 0;          ///< which of the session's threads calls: below its number of threads
   std::int64_t index = 0;  ///< which sample of the run's batch
   std::span<const float> values;
@@ -87,20 +89,6 @@ struct UnsupportedNode {
   std::string reason;
 };
 
-/// A value as it lies in the engine, in the engine's own order: what one run made another run may
-/// read, also of another session, without the copies into a Tensor and back.
-class EngineValue {
- public:
-  EngineValue() = default;
-  explicit EngineValue(std::shared_ptr<const void> body) : body_(std::move(body)) {}
-  /// The engine's own.
-  const std::shared_ptr<const void>& body() const noexcept { return body_; }
-
- private:
-  std::shared_ptr<const void> body_;
-};
-using EngineValues = std::map<std::string, EngineValue>;
-
 /// A model made ready to run. Runs of one session must not overlap.
 class Session {
  public:
@@ -118,6 +106,12 @@ class Session {
   EngineValues enter(const TensorMap& feeds) const;
   EngineValues compute(const EngineValues& feeds, std::span<const std::string> wanted = {});
   TensorMap leave(const EngineValues& values) const;
+  /// Several runs, with the results of as many calls. Where weights do not fit into memory and are
+  /// read in every run, they are read once for `runs_together` runs, which 1 is elsewhere.
+  std::vector<EngineValues> compute_all(std::span<const RunRequest> runs);
+  std::vector<TensorMap> run_all(std::span<const TensorMap> feeds,
+                                 std::span<const std::string> wanted = {});
+  std::size_t runs_together() const noexcept;
 
   /// The values a plain run must be fed with, with their types.
   const std::vector<Value>& inputs() const noexcept;

@@ -14,6 +14,7 @@ Labels = Union[str, PathLike[str], numpy.ndarray, Sequence[int]]
 Observer = Union[str, Callable[["Statistic", "QuantSpec"], Any]]
 Metric = Union[str, Callable[[numpy.ndarray, numpy.ndarray], float]]
 Progress = Union[bool, Callable[[str, int, int], Any]]
+Distributed = Union[bool, Mapping[str, Any]]
 
 class Error(Exception):
     kind: Literal["usage", "bad_model", "bad_data", "bad_config", "unsupported", "io", "internal",
@@ -28,6 +29,7 @@ class _Common(TypedDict, total=False):
     max_memory_mb: int
 
 class _Job(_Common, total=False):
+    distributed: Distributed
     labels: Labels
     config: Path
     settings: Path
@@ -518,7 +520,7 @@ def calibrate(model: ModelLike, output: Path, data: Data | None = ..., *, resume
 def evaluate(model: ModelLike, data: Data | None = ...,
              metrics: Metric | Sequence[Metric] | None = ..., *, labels: Labels = ...,
              reference: ModelLike = ..., output: str = ..., batch: int = ..., data_config: Path = ...,
-             dequantize: str = ..., rounding: str = ...,
+             dequantize: str = ..., rounding: str = ..., distributed: Distributed = ...,
              **options: Unpack[SampleOptions]) -> EvaluateResult: ...
 def compare(model: ModelLike, reference: ModelLike, data: Data | None = ..., *,
             metrics: Sequence[str] = ..., output: str = ..., batch: int = ..., random: int = ...,

@@ -48,7 +48,7 @@ struct EvalSamples {
 py::object analyze_model(const py::object& model, const py::object& data, const std::string& kind,
                          const py::kwargs& kwargs) {
   Keywords words(kwargs);
-  const auto call = words.take_call();
+  const auto call = words.take_shared_call();
   AnalyzeOptions options = take_analysis(words, *call);
   const EvalSamples eval(words);
   const std::string report = words.take_text("report");
@@ -79,6 +79,9 @@ py::object analyze_model(const py::object& model, const py::object& data, const 
   if (kind == "target") {
     return py::cast(call->run(
         [&](const Context& context) { return analyze_target(path, options, target, context); }));
+  }
+  if (kind == "statistics" && call->context().ranks) {
+    throw Error(ErrorKind::Usage, "statistics are looked at by one process; leave out distributed");
   }
   if (kind == "statistics") {
     return py::cast(call->run(

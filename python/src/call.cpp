@@ -101,7 +101,21 @@ void Call::run_on(const std::string& device, const std::string& precision, int m
   context_.max_memory_mb = max_memory_mb;
 }
 
+void Call::share(const py::object& distributed) {
+  if (!distributed.is_none()) expect_threads(context_);
+  try {
+    join(distributed, context_);
+  } catch (const Error& error) {
+    raise_pending(error);
+    throw;
+  }
+}
+
 Call::~Call() {
+  // The other processes have come for this call, and wait.
+  if (std::uncaught_exceptions() > unwinding_) {
+    tell_ranks(context_, Error(ErrorKind::Usage, "its call was refused"));
+  }
   if (bar_.is_none()) return;
   try {
     bar_.attr("close")();

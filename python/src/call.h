@@ -6,10 +6,12 @@
 #include <pybind11/stl.h>
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "python/src/ranks.h"
 #include "quench/context.h"
 #include "quench/error.h"
 
@@ -36,6 +38,9 @@ class Call {
   /// Where models run, what a GPU computes in, and a ceiling of memory (0: none).
   void run_on(const std::string& device, const std::string& precision, int max_memory_mb);
 
+  /// As one of several processes; see `quench::python::join`.
+  void share(const py::object& distributed);
+
   const Context& context() const { return context_; }
 
   /// Runs work(context) without Python's lock. What a callback raised, or Ctrl-C, comes out as it
@@ -48,6 +53,7 @@ class Call {
       const py::gil_scoped_release release;
       return work(context_);
     } catch (const Error& error) {
+      tell_ranks(context_, error);
       raise_pending(error);
       throw;
     }
@@ -85,6 +91,7 @@ class Call {
 
   Context context_;
   std::atomic<bool> cancel_{false};
+  const int unwinding_ = std::uncaught_exceptions();
   std::optional<py::error_already_set> raised_;
   py::object bar_;
 };

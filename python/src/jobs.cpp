@@ -47,13 +47,18 @@ SharedModel model_of(QuantizeResult& result) {
 }
 
 QuantizeResult run_quantize(JobCall& job, const std::string& output) {
+  const bool writes = job.call.context().writes();
+  if (output.empty() && job.call.context().ranks) {
+    throw Error(ErrorKind::Usage,
+                "give output: of processes that share a job one alone has the result");
+  }
   const ModelFile out = ModelFile::to_write(output);
   QuantizeResult result;
   result.report = job.call.run([&](const Context& context) {
     return quantize(job.model.path(), out.path(), job.options, context);
   });
   for (std::string& warning : result.report.warnings) {
-    job.call.context().warn(warning);
+    if (writes) job.call.context().warn(warning);
     warning = in_python(warning);
   }
   result.path = output;
@@ -65,7 +70,7 @@ QuantizeResult quantize_model(const py::object& model, const py::object& output,
                               const py::object& data, const py::kwargs& kwargs) {
   Keywords words(kwargs);
   const std::string report = words.take_text("report");
-  const auto call = words.take_call();
+  const auto call = words.take_shared_call();
   JobCall job(*call, model, data, words, kForQuantize);
   refuse_idle_options(words.applied(), job.options);
   job.options.report_save_path = report;
@@ -76,7 +81,7 @@ QuantizeResult train_model(const py::object& model, const py::object& output,
                            const py::object& data, const py::kwargs& kwargs) {
   Keywords words(kwargs);
   const std::string report = words.take_text("report");
-  const auto call = words.take_call();
+  const auto call = words.take_shared_call();
   JobCall job(*call, model, data, words, kForTrain, training_defaults());
   choose_training_length(job.options.training);
   refuse_idle_options(words.applied(), job.options);
@@ -90,7 +95,7 @@ void calibrate(const py::object& model, const py::object& output, const py::obje
   CalibrateOptions resume;
   resume.resume = words.take_as("resume", false);
   const std::string path = to_path(output);
-  const auto call = words.take_call();
+  const auto call = words.take_shared_call();
   JobCall job(*call, model, data, words, kForCalibrate);
   refuse_idle_options(words.applied(), job.options);
   job.call.run([&](const Context& context) {
@@ -151,6 +156,8 @@ std::string job_doc(const char* what, const char* own, unsigned job) {
       "    threads: 0 means one for each core; seed: of everything random\n"
       "    device: 'cpu', 'cuda' or 'cuda:1'; precision: of a GPU, 'float', 'tf32' or 'half'\n"
       "    max_memory_mb: memory to stay under on the CPU\n"
+      "    distributed: True: share the work with the other processes of torchrun, MPI, Slurm or\n"
+      "        quench launch; or a dict that says what these do not: rank, size, address, port\n"
       "    progress: a callable(phase, done, total); True: a bar by tqdm; False: none;\n"
       "        None: a bar where there is a terminal and tqdm\n\nOptions:\n{}",
       what, own, options_doc(job));

@@ -155,6 +155,13 @@ std::unique_ptr<Call> Keywords::take_call() {
   return call;
 }
 
+std::unique_ptr<Call> Keywords::take_shared_call() {
+  const py::object distributed = take("distributed");
+  auto call = take_call();
+  call->share(distributed);
+  return call;
+}
+
 void Keywords::refuse(const std::string& name, const py::object& value) {
   throw Error(ErrorKind::Usage, fmt::format("{} cannot be {}", name, std::string(py::repr(value))));
 }
@@ -222,7 +229,8 @@ std::string in_python(std::string text) {
   for (std::size_t at = text.find(given); at != std::string::npos; at = text.find(given, at)) {
     text.replace(at, given.size(), "the given data");
   }
-  std::vector<std::string> names = {"reference", "eval-data", "eval-labels", "at-least"};
+  std::vector<std::string> names = {"reference", "eval-data", "eval-labels", "at-least",
+                                    "distributed"};
   for (const Option& option : all_options()) names.emplace_back(option.name);
   for (const std::string& name : names) {
     const std::string flag = "--" + name;

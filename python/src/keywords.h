@@ -36,6 +36,8 @@ class Keywords {
   }
   /// threads, seed, progress, device, precision and max_memory_mb.
   std::unique_ptr<Call> take_call();
+  /// Likewise, with distributed.
+  std::unique_ptr<Call> take_shared_call();
   /// A model to write; checked to be text.
   bool has(const std::string& name) const { return given_.contains(name.c_str()); }
 

@@ -59,7 +59,7 @@ void add_metrics(EvaluateOptions& options, const py::object& metrics, Call& call
 EvaluateResult evaluate_model(const py::object& model, const py::object& data,
                               const py::object& metrics, const py::kwargs& kwargs) {
   Keywords words(kwargs);
-  const auto call = words.take_call();
+  const auto call = words.take_shared_call();
   const ModelFile file(model);
   EvaluateOptions options;
   const py::object reference = words.take("reference");
@@ -120,7 +120,7 @@ constexpr const char* kEvaluate =
     "        with a reference, that model's outputs; its attribute needs_labels decides for both\n"
     "    reference: a model whose outputs are the expected ones\n"
     "    output: the output to score; batch: samples a run; dequantize, rounding: as for Session\n"
-    "    threads, seed, progress, device, precision, max_memory_mb: as for "
+    "    threads, seed, progress, device, precision, max_memory_mb, distributed: as for "
     "quantize()\n\nOptions:\n{}";
 constexpr const char* kCompare =
     "Compares two models by output and, where names match, by layer.\n\n"

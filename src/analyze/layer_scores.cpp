@@ -100,18 +100,18 @@ Tensor alone(Session& session, const IntegerLayer& layer, const TensorMap& float
   return params == solution.values.end() ? got : fake_quantize(got, params->second);
 }
 
-/// What a layer's own error does to the outputs: the float model goes on from its result.
-class OutputEffect {
+/// What layers' own errors do to the outputs: the float model goes on from their results.
+class OutputEffects {
  public:
-  OutputEffect(const tune::State& state, Session& session, const TensorMap& floats)
+  OutputEffects(const tune::State& state, Session& session, const TensorMap& floats)
       : graph_(state.model.graph), uses_(graph_), session_(session), floats_(floats) {
     for (const std::string& name : float_output_names(graph_)) {
       if (floats.contains(name)) outputs_.push_back(name);
     }
   }
 
-  /// SQNR of the worst output in dB.
-  double of(const std::string& value, const Tensor& quantized) {
+  /// The next layer's result, when it alone is quantised.
+  void add(const std::string& value, const Tensor& quantized) {
     const NodeId maker = producer(value);
     TensorMap feeds;
     // Nodes are in an order in which they can run: what was made before does not depend on it.
@@ -125,17 +125,33 @@ class OutputEffect {
       if (!feeds.contains(output)) behind.push_back(output);
       if (output == value) worst = std::min(worst, sqnr(quantized, floats_.at(output)));
     }
-    if (behind.empty()) return worst;
-    const TensorMap got = session_.run(feeds, behind);
-    for (const auto& [output, tensor] : got) {
-      worst = std::min(worst, sqnr(tensor, floats_.at(output)));
-    }
-    return worst;
+    worst_.push_back(worst);
+    if (behind.empty()) return;
+    waiting_.push_back(worst_.size() - 1);
+    runs_.push_back({.feeds = session_.enter(feeds), .wanted = std::move(behind)});
+    if (runs_.size() >= session_.runs_together()) run();
+  }
+
+  /// SQNR of the worst output in dB, by layer.
+  const std::vector<double>& worst() {
+    run();
+    return worst_;
   }
 
  private:
   NodeId producer(const std::string& value) const {
     return uses_.producer[static_cast<std::size_t>(graph_.find(value))];
+  }
+  void run() {
+    const std::vector<EngineValues> made = session_.compute_all(runs_);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      double& worst = worst_[waiting_[i]];
+      for (const auto& [output, tensor] : session_.leave(made[i])) {
+        worst = std::min(worst, sqnr(tensor, floats_.at(output)));
+      }
+    }
+    runs_.clear();
+    waiting_.clear();
   }
   static double sqnr(const Tensor& got, const Tensor& want) {
     const auto metric = make_metric("sqnr");
@@ -148,6 +164,9 @@ class OutputEffect {
   Session& session_;
   const TensorMap& floats_;
   std::vector<std::string> outputs_;
+  std::vector<double> worst_;
+  std::vector<RunRequest> runs_;
+  std::vector<std::size_t> waiting_;  ///< the layers that they are of
 };
 
 }  // namespace
@@ -167,7 +186,7 @@ std::vector<LayerScore> score_layers(const tune::State& state, const Model& quan
   Session expected(state.model, {.taps = names}, state.context);
   TensorMap want = expected.run(inputs, names);
   want.insert(inputs.begin(), inputs.end());
-  OutputEffect effect(state, expected, want);
+  OutputEffects effects(state, expected, want);
   std::vector<std::string> seen;
   for (const IntegerLayer& layer : all) seen.push_back(seen_as(quantized.graph, layer.result));
   const TensorMap accumulated = actual.run(inputs, seen);
@@ -185,11 +204,12 @@ std::vector<LayerScore> score_layers(const tune::State& state, const Model& quan
                       .own_sqnr = by_itself.at("sqnr"),
                       .own_cosine = by_itself.at("cosine"),
                       .accumulated_sqnr = with_others.at("sqnr"),
-                      .accumulated_cosine = with_others.at("cosine"),
-                      .output_sqnr = effect.of(layer.result, own)});
+                      .accumulated_cosine = with_others.at("cosine")});
+    effects.add(layer.result, own);
     state.context.report("evaluating layers", static_cast<std::int64_t>(i + 1),
                          static_cast<std::int64_t>(all.size()));
   }
+  for (std::size_t i = 0; i < all.size(); ++i) scores[i].output_sqnr = effects.worst()[i];
   return scores;
 }
 

@@ -45,6 +45,11 @@ std::optional<Entered> enter(const Session& session, BatchReader& reader) {
                  .memory = std::move(batch->inputs)};
 }
 
+bool says_full(const Error& error) {
+  return error.kind() == ErrorKind::Unsupported &&
+         std::string_view(error.what()).find("not enough memory") != std::string_view::npos;
+}
+
 /// Whether a run failed for the ceiling that the caller has set.
 bool wants_less(const Error& error, const Context& context) {
   return context.max_memory_mb > 0 && error.kind() == ErrorKind::Unsupported &&
@@ -60,19 +65,48 @@ struct Pass {
   std::int64_t end = 0;
   std::int64_t done = 0;
   std::int64_t running = 0;  ///< samples of the batch that runs
+  std::size_t together = 0;  ///< batches that run with it
 };
+
+/// As many batches as the session runs together.
+std::vector<Entered> next_batches(Pass& pass, Ahead<Entered>& ahead) {
+  std::vector<Entered> batches;
+  // Who looks at values himself cannot take back what he saw of batches that did not fit together.
+  const std::size_t most = pass.options.on_other ? 1 : pass.session.runs_together();
+  while (batches.size() < most) {
+    auto batch = ahead.next();
+    if (!batch) break;
+    batches.push_back(std::move(*batch));
+  }
+  pass.together = batches.size();
+  return batches;
+}
+
+std::vector<EngineValues> compute(Pass& pass, const std::vector<Entered>& batches) {
+  std::vector<RunRequest> runs;
+  for (const Entered& batch : batches) {
+    pass.running = batch.size;
+    runs.push_back({.feeds = batch.inputs});
+  }
+  return pass.session.compute_all(runs);
+}
 
 void run_batches(Pass& pass, BatchReader& reader) {
   // While a batch runs the next one is put together and brought to where it will run.
   Ahead<Entered> ahead([&] { return enter(pass.session, reader); });
-  while (const auto batch = ahead.next()) {
+  const CollectOptions& options = pass.options;
+  while (true) {
+    const std::vector<Entered> batches = next_batches(pass, ahead);
+    if (batches.empty()) return;
     pass.context.check_cancelled();
-    pass.running = batch->size;
-    const EngineValues outputs = pass.session.compute(batch->inputs);
+    const std::vector<EngineValues> outputs = compute(pass, batches);
     pass.tally.keep();
-    const CollectOptions& options = pass.options;
-    if (options.on_outputs) options.on_outputs(pass.session.leave(outputs), batch->size);
-    pass.done += batch->size;
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      if (options.on_outputs) {
+        options.on_outputs(pass.session.leave(outputs[i]), batches[i].size);
+      }
+      pass.done += batches[i].size;
+    }
     pass.context.report("calibrating", pass.done, pass.end);
     if (options.after_batch) {
       options.after_batch(pass.done, [&] { return pass.tally.statistics(); });
@@ -118,7 +152,7 @@ StatisticMap collect_here(const Model& model, const std::vector<std::string>& va
   const std::int64_t fixed = fixed_batch(model);
   const auto unlike = fixed > 0 ? UnlikeSamples::Refuse : UnlikeSamples::EndBatch;
   std::int64_t size = fixed > 0 ? fixed : source.batchable() ? options.batch : 1;
-  // Who looks at values himself cannot take back what he saw of a batch that did not fit.
+  // Likewise of a batch that did not fit.
   if (context.max_memory_mb > 0 && options.on_other && fixed == 0) size = 1;
   Pass pass{.session = session,
             .tally = tally,
@@ -133,8 +167,9 @@ StatisticMap collect_here(const Model& model, const std::vector<std::string>& va
       run_batches(pass, reader);
       all = true;
     } catch (const Error& error) {
-      if (!wants_less(error, context) || (fixed > 0 && pass.running > 1)) throw;
       tally.discard();
+      if (pass.together > 1 && says_full(error)) continue;  // the session now takes fewer together
+      if (!wants_less(error, context) || (fixed > 0 && pass.running > 1)) throw;
       size = smaller_batch(pass);
     }
   }
@@ -157,10 +192,10 @@ StatisticMap collect_among_living(const Model& model, const std::vector<std::str
     own.first = options.first + share.first;
     own.count = share.count;
     if (i > 0) own.seen.clear();
-    return observe::to_bytes(collect_here(model, values, source, own, context));
+    return observe::to_message(collect_here(model, values, source, own, context));
   });
   StatisticMap statistics;
-  for (const Bytes& part : found) append(statistics, observe::from_bytes(part));
+  for (const Bytes& part : found) append(statistics, observe::from_message(part));
   return statistics;
 }
 
@@ -181,12 +216,12 @@ StatisticMap collect_together(const Model& model, const std::vector<std::string>
   StatisticMap statistics = collect_here(model, values, source, own, context);
   constexpr std::string_view kWhat = "statistics";
   join_up(
-      ranks, kWhat, [&] { return observe::to_bytes(statistics); },
-      [&](const Bytes& part) { append(statistics, observe::from_bytes(part)); });
+      ranks, kWhat, [&] { return observe::to_message(statistics); },
+      [&](const Bytes& part) { append(statistics, observe::from_message(part)); });
   Bytes all;
-  if (ranks.rank() == 0) all = observe::to_bytes(statistics);
+  if (ranks.rank() == 0) all = observe::to_message(statistics);
   all = broadcast(ranks, kWhat, std::move(all));
-  return ranks.rank() == 0 ? statistics : observe::from_bytes(all);
+  return ranks.rank() == 0 ? statistics : observe::from_message(all);
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 // What several threads saw, as if one had.
 #include "calibrate/tally.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace quench::calibrate {
 
 void append(Statistic& whole, Statistic part) {
@@ -19,10 +22,23 @@ void append(StatisticMap& whole, const StatisticMap& part) {
 
 Tally::Tally(std::vector<std::string> values, int workers)
     : values_(std::move(values)),
+      runs_(values_.size()),
+      earlier_(values_.size()),
       partial_(static_cast<std::size_t>(workers), std::vector<Statistic>(values_.size())),
       whole_(values_.size()) {}
 
+void Tally::close_run(std::size_t tap) {
+  for (std::vector<Statistic>& each : partial_) {
+    if (each[tap].samples > 0) append(earlier_[tap], std::exchange(each[tap], Statistic()));
+  }
+}
+
 void Tally::add(const TapSample& sample) {
+  {
+    // A value's samples of one run are all there before the first of the next.
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(runs_[sample.tap], sample.run) != sample.run) close_run(sample.tap);
+  }
   partial_[static_cast<std::size_t>(sample.worker)][sample.tap].add_sample(sample.values);
 }
 
@@ -32,9 +48,8 @@ void Tally::add(const TapSummary& summary) {
 
 void Tally::keep() {
   for (std::size_t i = 0; i < whole_.size(); ++i) {
-    for (std::vector<Statistic>& each : partial_) {
-      if (each[i].samples > 0) append(whole_[i], std::move(each[i]));
-    }
+    close_run(i);
+    if (earlier_[i].samples > 0) append(whole_[i], std::move(earlier_[i]));
   }
   discard();
 }
@@ -43,6 +58,8 @@ void Tally::discard() {
   for (std::vector<Statistic>& each : partial_) {
     for (Statistic& statistic : each) statistic = Statistic();
   }
+  for (Statistic& statistic : earlier_) statistic = Statistic();
+  std::ranges::fill(runs_, 0);
 }
 
 void Tally::merge(const StatisticMap& other) {

@@ -2,6 +2,7 @@
 // Joins what a session's threads see of each value into one statistic, in the order of the samples.
 #pragma once
 
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,14 +15,14 @@ namespace quench::calibrate {
 void append(Statistic& whole, Statistic part);
 void append(StatisticMap& whole, const StatisticMap& part);
 
-/// `add` during a run, from any of the session's threads; then `keep` or, when it failed,
-/// `discard`.
+/// `add` during a run, or several that go together, from any of the session's threads; then `keep`
+/// or, when one failed, `discard`.
 class Tally {
  public:
   Tally(std::vector<std::string> values, int workers);
   void add(const TapSample& sample);
   void add(const TapSummary& summary);
-  /// The run counts. Workers have samples in the order of their numbers, so that joining after
+  /// The runs count. Workers have samples in the order of their numbers, so that joining after
   /// each run keeps the order of the samples whatever the batch size.
   void keep();
   void discard();
@@ -31,7 +32,12 @@ class Tally {
   const std::vector<std::string>& values() const noexcept { return values_; }
 
  private:
+  void close_run(std::size_t tap);
+
   std::vector<std::string> values_;
+  std::mutex mutex_;
+  std::vector<std::size_t> runs_;   ///< by value: the run that `partial_` is of
+  std::vector<Statistic> earlier_;  ///< by value: the runs before it that do not count yet
   std::vector<std::vector<Statistic>> partial_;  ///< by worker, then by value
   std::vector<Statistic> whole_;
 };

@@ -13,6 +13,7 @@
 #include "evaluate/raw_pixels.h"
 #include "evaluate/scoring.h"
 #include "evaluate/shared_scores.h"
+#include "exec/runs_ahead.h"
 #include "formats/fingerprint.h"
 #include "metrics/metric.h"
 #include "quench/ranks.h"
@@ -37,15 +38,21 @@ class Reference {
   }
 
   /// The card of pair `i` has the number `first` + i.
-  void add(const Feed& feed, const TensorMap& actual, std::size_t first, SharedScores& scores) {
-    const TensorMap expected = session_.run(feed.inputs);
-    for (std::size_t i = 0; i < pairs_.size(); ++i) {
-      scores.add(first + i, real_rows(actual.at(pairs_[i].actual), feed.samples, feed.rows),
-                 real_rows(expected.at(pairs_[i].expected), feed.samples, feed.rows));
+  void add(const std::vector<Feed>& feeds, const std::vector<TensorMap>& actual, std::size_t first,
+           SharedScores& scores) {
+    exec::RunsAhead runs(session_, feeds.size(), [&](std::size_t i) { return feeds[i].inputs; });
+    for (std::size_t at = 0; at < feeds.size(); ++at) {
+      const Feed& feed = feeds[at];
+      const TensorMap expected = runs.next();
+      for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        scores.add(first + i, real_rows(actual[at].at(pairs_[i].actual), feed.samples, feed.rows),
+                   real_rows(expected.at(pairs_[i].expected), feed.samples, feed.rows));
+      }
     }
   }
 
   std::vector<ScoreCard>& cards() { return cards_; }
+  const Session& session() const { return session_; }
 
  private:
   Session session_;
@@ -137,6 +144,25 @@ void merge_into(std::vector<OutputScores>& outputs, OutputScores scores) {
   outputs.push_back(std::move(scores));
 }
 
+/// As many as are run together.
+std::vector<Feed> next_feeds(FeedReader& reader, std::size_t most) {
+  std::vector<Feed> feeds;
+  while (feeds.size() < most) {
+    auto feed = reader.next();
+    if (!feed) break;
+    feeds.push_back(std::move(*feed));
+  }
+  return feeds;
+}
+
+std::vector<TensorMap> outputs_of(Session& session, const std::vector<Feed>& feeds) {
+  std::vector<RunRequest> runs;
+  for (const Feed& feed : feeds) runs.push_back({.feeds = feed.entered});
+  std::vector<TensorMap> outputs;
+  for (const EngineValues& made : session.compute_all(runs)) outputs.push_back(session.leave(made));
+  return outputs;
+}
+
 /// Ranks score one model, or have parts of one, on one data set.
 void agree(const Model& model, const EvaluateOptions& options, const Context& context) {
   if (!context.ranks) return;
@@ -178,13 +204,18 @@ EvaluateResult evaluate(const std::string& model_path, const EvaluateOptions& op
   SharedScores scores(std::move(cards), context);
   EvaluateResult result{.batch = reader.batch(), .outputs = {}};
   const auto start = std::chrono::steady_clock::now();
-  while (const std::optional<Feed> feed = reader.next()) {
-    const TensorMap outputs = session.leave(session.compute(feed->entered));
-    if (metrics.any_with_labels()) {
-      scores.add(0, real_rows(outputs.at(output), feed->samples, feed->rows), labels_of(*feed));
+  while (true) {
+    const std::size_t other = reference ? reference->session().runs_together() : 1;
+    const std::vector<Feed> feeds = next_feeds(reader, std::max(session.runs_together(), other));
+    if (feeds.empty()) break;
+    const std::vector<TensorMap> outputs = outputs_of(session, feeds);
+    for (std::size_t i = 0; i < feeds.size(); ++i) {
+      const Feed& feed = feeds[i];
+      result.samples += feed.samples;
+      if (!metrics.any_with_labels()) continue;
+      scores.add(0, real_rows(outputs[i].at(output), feed.samples, feed.rows), labels_of(feed));
     }
-    if (reference) reference->add(*feed, outputs, 1, scores);
-    result.samples += feed->samples;
+    if (reference) reference->add(feeds, outputs, 1, scores);
   }
   result.samples = scores.join(result.samples);
   const auto elapsed = std::chrono::steady_clock::now() - start;

@@ -45,9 +45,8 @@ void Evaluator::run_reference() {
   outputs_.clear();
   if (data_->batches() == 0) return;
   Session session(*reference_, {}, *context_);
-  for (std::int64_t i = 0; i < data_->batches(); ++i) {
-    expected_.push_back(session.run(data_->batch(i)->inputs));
-  }
+  exec::RunsAhead made = runs(session);
+  for (std::int64_t i = 0; i < data_->batches(); ++i) expected_.push_back(made.next());
   for (const Value& output : session.outputs()) {
     if (info(output.type.dtype).is_float) outputs_.push_back(output.name);
   }
@@ -77,9 +76,16 @@ std::int64_t Evaluator::least_values() const {
   return least;
 }
 
+exec::RunsAhead Evaluator::runs(Session& session, std::vector<std::string> wanted) const {
+  const auto feeds = [this](std::size_t i) {
+    return data_->batch(static_cast<std::int64_t>(i))->inputs;
+  };
+  return {session, static_cast<std::size_t>(data_->batches()), feeds, std::move(wanted)};
+}
+
 /// A batch whose outputs do not tell its samples apart counts as one sample.
-TensorMap Evaluator::run(Session& session, std::int64_t index) const {
-  TensorMap got = session.run(data_->batch(index)->inputs);
+TensorMap Evaluator::next(exec::RunsAhead& runs, std::int64_t index) const {
+  TensorMap got = runs.next();
   for (const std::string& output : outputs_) {
     const Tensor& want = expected_[static_cast<std::size_t>(index)].at(output);
     Tensor& actual = got.at(output);
@@ -131,9 +137,10 @@ std::vector<OutputScores> Evaluator::scores(const Model& model,
   }
   std::map<std::string, metrics::PeakScore> peaks;
   for (const auto& [output, found] : peaks_) peaks.emplace(output, found);
+  exec::RunsAhead made = runs(session);
   for (std::int64_t i = 0; i < data_->batches(); ++i) {
     const auto batch = data_->batch(i);
-    const TensorMap got = run(session, i);
+    const TensorMap got = next(made, i);
     const TensorMap& want = expected_[static_cast<std::size_t>(i)];
     if (noise != nullptr) add_noise(i, got, *noise);
     for (auto& [output, score] : peaks) score.add(got.at(output), want.at(output));
@@ -155,8 +162,9 @@ std::vector<OutputScores> Evaluator::scores(const Model& model,
 OutputError Evaluator::error(const Model& model) const {
   Session session(model, {}, *context_);
   OutputError result;
+  exec::RunsAhead made = runs(session);
   for (std::int64_t i = 0; i < data_->batches(); ++i) {
-    const TensorMap actual = run(session, i);
+    const TensorMap actual = next(made, i);
     for (const std::string& output : outputs_) {
       const TensorMap& want = expected_[static_cast<std::size_t>(i)];
       const OutputError part = compare(to_float(actual.at(output)), to_float(want.at(output)));
@@ -205,10 +213,10 @@ std::vector<SampleScore> Evaluator::samples_here(const Model& model, const Sampl
                                                  const GoOn& go_on) const {
   Session session(model, {}, *context_);
   std::vector<SampleScore> scores;
+  exec::RunsAhead made = runs(session, metric.outputs());
   for (std::int64_t i = 0; i < data_->batches(); ++i) {
     const auto batch = data_->batch(i);
-    metric.add(*batch, session.run(batch->inputs, metric.outputs()),
-               expected_[static_cast<std::size_t>(i)], scores);
+    metric.add(*batch, made.next(), expected_[static_cast<std::size_t>(i)], scores);
     if (i + 1 < data_->batches() && go_on && !go_on(scores)) break;
   }
   return scores;

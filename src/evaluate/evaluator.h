@@ -8,6 +8,7 @@
 
 #include "evaluate/eval_data.h"
 #include "evaluate/sample_metric.h"
+#include "exec/runs_ahead.h"
 #include "metrics/paired.h"
 #include "metrics/peaks.h"
 #include "quench/evaluate.h"
@@ -65,8 +66,10 @@ class Evaluator {
 
  private:
   void run_reference();
-  /// The outputs of a batch, as long as those of the reference.
-  TensorMap run(Session& session, std::int64_t index) const;
+  /// Runs of a session over all batches.
+  exec::RunsAhead runs(Session& session, std::vector<std::string> wanted = {}) const;
+  /// The outputs of the next batch, as long as those of the reference.
+  TensorMap next(exec::RunsAhead& runs, std::int64_t index) const;
   std::vector<SampleScore> samples_together(const Model& model, const SampleMetric& metric,
                                             const GoOn& go_on) const;
   void add_noise(std::int64_t index, const TensorMap& got,

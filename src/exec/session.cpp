@@ -2,6 +2,8 @@
 // The door to the engine module.
 #include "quench/session.h"
 
+#include <algorithm>
+
 #include "base/module.h"
 #include "exec/input_scales.h"
 #include "exec/session_impl.h"
@@ -39,6 +41,24 @@ EngineValues Session::compute(const EngineValues& feeds, std::span<const std::st
   return impl_->compute(feeds, wanted);
 }
 TensorMap Session::leave(const EngineValues& values) const { return impl_->leave(values); }
+std::vector<EngineValues> Session::compute_all(std::span<const RunRequest> runs) {
+  return impl_->compute_all(runs);
+}
+std::size_t Session::runs_together() const noexcept { return impl_->runs_together(); }
+
+std::vector<TensorMap> Session::run_all(std::span<const TensorMap> feeds,
+                                        std::span<const std::string> wanted) {
+  std::vector<TensorMap> results;
+  while (results.size() < feeds.size()) {
+    std::vector<RunRequest> runs;
+    const std::size_t rest = feeds.size() - results.size();
+    for (const TensorMap& each : feeds.subspan(results.size(), std::min(runs_together(), rest))) {
+      runs.push_back({.feeds = enter(each), .wanted = {wanted.begin(), wanted.end()}});
+    }
+    for (const EngineValues& values : compute_all(runs)) results.push_back(leave(values));
+  }
+  return results;
+}
 
 const std::vector<Value>& Session::inputs() const noexcept { return impl_->inputs; }
 const std::vector<Value>& Session::outputs() const noexcept { return impl_->outputs; }

@@ -13,6 +13,8 @@ class Session::Impl {
   virtual ~Impl() = default;
   virtual EngineValues enter(const TensorMap& feeds) const = 0;
   virtual EngineValues compute(const EngineValues& feeds, std::span<const std::string> wanted) = 0;
+  virtual std::vector<EngineValues> compute_all(std::span<const RunRequest> runs) = 0;
+  virtual std::size_t runs_together() const noexcept = 0;
   virtual TensorMap leave(const EngineValues& values) const = 0;
 
   std::vector<Value> inputs;

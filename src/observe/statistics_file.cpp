@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file form of statistics: a header, the entries, a checksum. Little endian.
+// The file form of statistics: a header, the entries, a checksum. Little endian. Between ranks the
+// entries go alone, with counts in as few bytes as they take.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -37,6 +40,21 @@ class Writer {
     put(static_cast<std::uint64_t>(values.size()));
     put_bytes(std::as_bytes(values));
   }
+  /// Numbers of 0 and more.
+  void put_narrow(std::span<const std::int64_t> values) {
+    const std::int64_t most = values.empty() ? 0 : std::ranges::max(values);
+    put(static_cast<std::uint64_t>(values.size()));
+    const auto put_as = [&]<typename T>(T) {
+      put(static_cast<std::uint8_t>(sizeof(T)));
+      std::vector<T> narrow(values.size());
+      std::ranges::transform(values, narrow.begin(),
+                             [](std::int64_t value) { return static_cast<T>(value); });
+      put_bytes(std::as_bytes(std::span(narrow)));
+    };
+    if (most <= std::numeric_limits<std::uint16_t>::max()) return put_as(std::uint16_t{});
+    if (most <= std::numeric_limits<std::uint32_t>::max()) return put_as(std::uint32_t{});
+    put_as(std::int64_t{});
+  }
   void put_text(std::string_view text) { put_all(std::span(text.data(), text.size())); }
   void put_bytes(std::span<const std::byte> bytes) {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
@@ -68,6 +86,22 @@ class Reader {
     if (count > 0) std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
   }
+  std::vector<std::int64_t> get_narrow() {
+    const auto count = get<std::uint64_t>();
+    const auto width = get<std::uint8_t>();
+    std::vector<std::int64_t> values;
+    const auto get_as = [&]<typename T>(T) {
+      if (count > rest_.size() / sizeof(T)) fail(ErrorKind::BadData, "it ends too early");
+      std::vector<T> narrow(static_cast<std::size_t>(count));
+      const auto bytes = take(narrow.size() * sizeof(T));
+      if (count > 0) std::memcpy(narrow.data(), bytes.data(), bytes.size());
+      values.assign(narrow.begin(), narrow.end());
+    };
+    if (width == sizeof(std::uint16_t)) get_as(std::uint16_t{});
+    if (width == sizeof(std::uint32_t)) get_as(std::uint32_t{});
+    if (width == sizeof(std::int64_t)) get_as(std::int64_t{});
+    return values;
+  }
   std::string get_text() {
     const auto text = get_all<char>();
     return {text.begin(), text.end()};
@@ -84,7 +118,10 @@ class Reader {
   std::span<const std::byte> rest_;
 };
 
-void write_statistic(Writer& writer, const Statistic& statistic) {
+/// Who reads it.
+enum class Form { File, Message };
+
+void write_statistic(Writer& writer, const Statistic& statistic, Form form) {
   for (const std::int64_t number :
        {statistic.samples, statistic.count, statistic.nans, statistic.infinities, statistic.zeros,
         statistic.observed, statistic.first_bin}) {
@@ -101,7 +138,19 @@ void write_statistic(Writer& writer, const Statistic& statistic) {
     writer.put(order);
     writer.put(value);
   }
-  writer.put_all(std::span(statistic.bins));
+  if (form == Form::File) {
+    writer.put_all(std::span(statistic.bins));
+  } else {
+    writer.put_narrow(statistic.bins);
+  }
+}
+
+void write_entries(Writer& writer, const StatisticMap& statistics, Form form) {
+  writer.put(static_cast<std::uint64_t>(statistics.size()));
+  for (const auto& [name, statistic] : statistics) {
+    writer.put_text(name);
+    write_statistic(writer, statistic, form);
+  }
 }
 
 /// A forged file with a right checksum must not lead observers out of their arrays.
@@ -127,7 +176,7 @@ void check(const Statistic& statistic) {
   if (!good) fail(ErrorKind::BadData, "its numbers contradict each other");
 }
 
-Statistic read_statistic(Reader& reader) {
+Statistic read_statistic(Reader& reader, Form form) {
   Statistic statistic;
   for (std::int64_t* number :
        {&statistic.samples, &statistic.count, &statistic.nans, &statistic.infinities,
@@ -150,7 +199,7 @@ Statistic read_statistic(Reader& reader) {
     }
     statistic.moving_abs_max.add({order, value});
   }
-  statistic.bins = reader.get_all<std::int64_t>();
+  statistic.bins = form == Form::File ? reader.get_all<std::int64_t>() : reader.get_narrow();
   check(statistic);
   if (statistic.count > 0) {
     statistic.bin_width = quant::canonical_width(statistic.min, statistic.max);
@@ -158,7 +207,31 @@ Statistic read_statistic(Reader& reader) {
   return statistic;
 }
 
+StatisticMap read_entries(Reader& reader, Form form) {
+  StatisticMap statistics;
+  const auto entries = reader.get<std::uint64_t>();
+  for (std::uint64_t i = 0; i < entries; ++i) {
+    std::string name = reader.get_text();
+    if (!statistics.emplace(std::move(name), read_statistic(reader, form)).second) {
+      fail(ErrorKind::BadData, "a name occurs twice in it");
+    }
+  }
+  if (!reader.at_end()) fail(ErrorKind::BadData, "it goes on behind its last entry");
+  return statistics;
+}
+
 }  // namespace
+
+std::vector<std::byte> observe::to_message(const StatisticMap& statistics) {
+  Writer writer;
+  write_entries(writer, statistics, Form::Message);
+  return writer.take();
+}
+
+StatisticMap observe::from_message(std::span<const std::byte> message) {
+  Reader reader(message);
+  return read_entries(reader, Form::Message);
+}
 
 StatisticMap observe::from_bytes(std::span<const std::byte> file, std::string* settings) {
   if (file.size() < kMagic.size() + sizeof(kVersion) + sizeof(std::uint64_t) ||
@@ -177,15 +250,7 @@ StatisticMap observe::from_bytes(std::span<const std::byte> file, std::string* s
     fail(ErrorKind::BadData, "its checksum is wrong: it is damaged or cut off; calibrate again");
   }
   std::string note = reader.get_text();
-  StatisticMap statistics;
-  const auto entries = reader.get<std::uint64_t>();
-  for (std::uint64_t i = 0; i < entries; ++i) {
-    std::string name = reader.get_text();
-    if (!statistics.emplace(std::move(name), read_statistic(reader)).second) {
-      fail(ErrorKind::BadData, "a name occurs twice in it");
-    }
-  }
-  if (!reader.at_end()) fail(ErrorKind::BadData, "it goes on behind its last entry");
+  StatisticMap statistics = read_entries(reader, Form::File);
   if (settings != nullptr) *settings = std::move(note);
   return statistics;
 }
@@ -196,11 +261,7 @@ std::vector<std::byte> observe::to_bytes(const StatisticMap& statistics,
   writer.put_bytes(std::as_bytes(std::span(kMagic.data(), kMagic.size())));
   writer.put(kVersion);
   writer.put_text(settings);
-  writer.put(static_cast<std::uint64_t>(statistics.size()));
-  for (const auto& [name, statistic] : statistics) {
-    writer.put_text(name);
-    write_statistic(writer, statistic);
-  }
+  write_entries(writer, statistics, Form::File);
   writer.put(checksum(writer.bytes()));
   return writer.take();
 }

@@ -78,14 +78,20 @@ Range least_error(const std::vector<float>& values, const QuantSpec& spec) {
   return {best * whole.min, best * whole.max};
 }
 
-/// The values of one channel, one after the other.
+/// Channels that are gathered together: what lies side by side is read once.
+constexpr std::int64_t kTogether = 16;
+
+/// The values of each channel from `first` on, one after the other.
 void gather(std::span<const float> weight, std::int64_t channels, std::int64_t inner,
-            std::int64_t channel, std::vector<float>& values) {
-  values.clear();
+            std::int64_t first, std::span<std::vector<float>> values) {
+  for (std::vector<float>& each : values) each.clear();
   const auto total = static_cast<std::int64_t>(weight.size());
-  for (std::int64_t at = channel * inner; at < total; at += channels * inner) {
-    const auto begin = weight.begin() + at;
-    values.insert(values.end(), begin, begin + inner);
+  for (std::int64_t row = first * inner; row < total; row += channels * inner) {
+    auto at = weight.begin() + row;
+    for (std::vector<float>& each : values) {
+      each.insert(each.end(), at, at + inner);
+      at += inner;
+    }
   }
 }
 
@@ -123,10 +129,13 @@ std::vector<Range> weight_ranges(const Tensor& weight, const QuantSpec& spec, in
     return observed(values, static_cast<std::size_t>(rows), spec.observer, whole);
   };
   parallel_for(channels, used, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> values;
-    for (std::int64_t channel = begin; channel < end; ++channel) {
-      gather(all, channels, inner, channel, values);
-      ranges[static_cast<std::size_t>(channel)] = range_of(values);
+    std::vector<std::vector<float>> values(static_cast<std::size_t>(kTogether));
+    for (std::int64_t first = begin; first < end; first += kTogether) {
+      const auto count = static_cast<std::size_t>(std::min(kTogether, end - first));
+      gather(all, channels, inner, first, std::span(values).first(count));
+      for (std::size_t i = 0; i < count; ++i) {
+        ranges[static_cast<std::size_t>(first) + i] = range_of(values[i]);
+      }
     }
   });
   return ranges;

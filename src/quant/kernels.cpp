@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops that quantise a run of values with one scale; plain, so that compilers vectorise them.
+// The loops that quantise a run of values; plain, so that compilers vectorise them.
 #include "quant/kernels.h"
 
 #include "base/cpu.h"
@@ -20,63 +20,91 @@ inline float rounded(float value, const LoopParams& params) {
   return (steps + kRounder) - kRounder;
 }
 
-template <typename Integer>
+/// Those of an element of a run, and of a row.
+inline LoopParams params_at(const LoopParams& params, std::int64_t) { return params; }
+inline LoopParams params_at(const RowParams& params, std::int64_t i) {
+  return {params.scale[i], params.low[i], params.high[i], params.zero_point[i]};
+}
+
+template <typename Integer, typename Params>
 QUENCH_INLINE void quantize_loop(const float* __restrict src, std::int64_t count,
-                                 const LoopParams& given, Integer* __restrict dst) {
-  const LoopParams params = given;
+                                 const Params& given, Integer* __restrict dst) {
+  const Params params = given;
   for (std::int64_t i = 0; i < count; ++i) {
-    dst[i] = static_cast<Integer>(
-        static_cast<std::int32_t>(rounded(src[i], params) + params.zero_point));
+    const LoopParams own = params_at(params, i);
+    dst[i] = static_cast<Integer>(static_cast<std::int32_t>(rounded(src[i], own) + own.zero_point));
   }
 }
 
-template <typename Integer>
+template <typename Integer, typename Params>
 QUENCH_INLINE void dequantize_loop(const Integer* __restrict src, std::int64_t count,
-                                   const LoopParams& given, float* __restrict dst) {
-  const LoopParams params = given;
+                                   const Params& given, float* __restrict dst) {
+  const Params params = given;
   for (std::int64_t i = 0; i < count; ++i) {
-    dst[i] = (static_cast<float>(src[i]) - params.zero_point) * params.scale;
+    const LoopParams own = params_at(params, i);
+    dst[i] = (static_cast<float>(src[i]) - own.zero_point) * own.scale;
+  }
+}
+
+template <typename Params>
+QUENCH_INLINE void fake_quantize_loop(const float* __restrict src, std::int64_t count,
+                                      const Params& given, float* __restrict dst) {
+  const Params params = given;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const LoopParams own = params_at(params, i);
+    dst[i] = rounded(src[i], own) * own.scale;
   }
 }
 
 }  // namespace
 
-// Versions need ordinary functions, so the four types are spelled out. A type takes no parentheses.
+// Versions need ordinary functions, so types are spelled out. A type takes no parentheses.
 // NOLINTBEGIN(bugprone-macro-parentheses)
-#define QUENCH_QUANT_LOOPS(Integer, name)                                                         \
-  QUENCH_MULTIVERSION(                                                                            \
-      void, quantize_##name,                                                                      \
-      (const float* src, std::int64_t count, const LoopParams& params, Integer* dst),             \
-      (src, count, params, dst)) {                                                                \
+#define QUENCH_QUANT_LOOPS(Integer, Params, name)                                                 \
+  QUENCH_MULTIVERSION(void, quantize_##name,                                                      \
+                      (const float* src, std::int64_t count, const Params& params, Integer* dst), \
+                      (src, count, params, dst)) {                                                \
     quantize_loop(src, count, params, dst);                                                       \
   }                                                                                               \
-  QUENCH_MULTIVERSION(                                                                            \
-      void, dequantize_##name,                                                                    \
-      (const Integer* src, std::int64_t count, const LoopParams& params, float* dst),             \
-      (src, count, params, dst)) {                                                                \
+  QUENCH_MULTIVERSION(void, dequantize_##name,                                                    \
+                      (const Integer* src, std::int64_t count, const Params& params, float* dst), \
+                      (src, count, params, dst)) {                                                \
     dequantize_loop(src, count, params, dst);                                                     \
   }                                                                                               \
   template <>                                                                                     \
-  void quantize(const float* src, std::int64_t count, const LoopParams& params, Integer* dst) {   \
+  void quantize(const float* src, std::int64_t count, const Params& params, Integer* dst) {       \
     quantize_##name(src, count, params, dst);                                                     \
   }                                                                                               \
   template <>                                                                                     \
-  void dequantize(const Integer* src, std::int64_t count, const LoopParams& params, float* dst) { \
+  void dequantize(const Integer* src, std::int64_t count, const Params& params, float* dst) {     \
     dequantize_##name(src, count, params, dst);                                                   \
   }
-QUENCH_QUANT_LOOPS(std::int8_t, s8)
-QUENCH_QUANT_LOOPS(std::uint8_t, u8)
-QUENCH_QUANT_LOOPS(std::int16_t, s16)
-QUENCH_QUANT_LOOPS(std::uint16_t, u16)
+QUENCH_QUANT_LOOPS(std::int8_t, LoopParams, s8)
+QUENCH_QUANT_LOOPS(std::uint8_t, LoopParams, u8)
+QUENCH_QUANT_LOOPS(std::int16_t, LoopParams, s16)
+QUENCH_QUANT_LOOPS(std::uint16_t, LoopParams, u16)
+QUENCH_QUANT_LOOPS(std::int8_t, RowParams, row_s8)
+QUENCH_QUANT_LOOPS(std::uint8_t, RowParams, row_u8)
+QUENCH_QUANT_LOOPS(std::int16_t, RowParams, row_s16)
+QUENCH_QUANT_LOOPS(std::uint16_t, RowParams, row_u16)
 #undef QUENCH_QUANT_LOOPS
 // NOLINTEND(bugprone-macro-parentheses)
 
-QUENCH_MULTIVERSION(void, fake_quantize,
-                    (const float* __restrict src, std::int64_t count, const LoopParams& params,
-                     float* __restrict dst),
+QUENCH_MULTIVERSION(void, fake_quantize_run,
+                    (const float* src, std::int64_t count, const LoopParams& params, float* dst),
                     (src, count, params, dst)) {
-  const LoopParams own = params;
-  for (std::int64_t i = 0; i < count; ++i) dst[i] = rounded(src[i], own) * own.scale;
+  fake_quantize_loop(src, count, params, dst);
+}
+QUENCH_MULTIVERSION(void, fake_quantize_row,
+                    (const float* src, std::int64_t count, const RowParams& params, float* dst),
+                    (src, count, params, dst)) {
+  fake_quantize_loop(src, count, params, dst);
+}
+void fake_quantize(const float* src, std::int64_t count, const LoopParams& params, float* dst) {
+  fake_quantize_run(src, count, params, dst);
+}
+void fake_quantize(const float* src, std::int64_t count, const RowParams& params, float* dst) {
+  fake_quantize_row(src, count, params, dst);
 }
 
 QUENCH_MULTIVERSION(double, squared_error,

@@ -48,11 +48,45 @@ quant::LoopParams loop_of(const QuantParams& params, std::int64_t channel) {
                              static_cast<std::int32_t>(params.spec.q_max())});
 }
 
+/// A scale for each element of the channels' runs, one run after the other.
+class RowOfParams {
+ public:
+  RowOfParams(const Layout& layout, const QuantParams& params) {
+    for (std::int64_t channel = 0; channel < layout.channels; ++channel) {
+      const quant::LoopParams loop = loop_of(params, channel);
+      for (std::int64_t i = 0; i < layout.inner; ++i) {
+        scale_.push_back(loop.scale);
+        low_.push_back(loop.low);
+        high_.push_back(loop.high);
+        zero_point_.push_back(loop.zero_point);
+      }
+    }
+  }
+  quant::RowParams params() const {
+    return {scale_.data(), low_.data(), high_.data(), zero_point_.data()};
+  }
+
+ private:
+  std::vector<float> scale_;
+  std::vector<float> low_;
+  std::vector<float> high_;
+  std::vector<float> zero_point_;
+};
+
 /// Calls body(first element, count, parameters) over the whole tensor.
 template <typename Body>
 void for_each_run(const Layout& layout, const QuantParams& params, const Body& body) {
-  for (std::int64_t run = 0; run < layout.runs; ++run) {
-    body(run * layout.inner, layout.inner, loop_of(params, run % layout.channels));
+  constexpr std::int64_t kShort = 32;  // a call costs more than such a run
+  if (layout.inner >= kShort || layout.channels == 1) {
+    for (std::int64_t run = 0; run < layout.runs; ++run) {
+      body(run * layout.inner, layout.inner, loop_of(params, run % layout.channels));
+    }
+    return;
+  }
+  const RowOfParams row(layout, params);
+  const std::int64_t size = layout.channels * layout.inner;
+  for (std::int64_t at = 0; at < layout.runs * layout.inner; at += size) {
+    body(at, size, row.params());
   }
 }
 
@@ -66,10 +100,9 @@ Tensor quantize_as(const Tensor& real, const QuantParams& params) {
   Tensor result = Tensor::zeros(DTypeOf<Integer>::value, real.shape());
   const float* src = real.data<float>().data();
   Integer* dst = result.mutable_data<Integer>().data();
-  for_each_run(layout, params,
-               [&](std::int64_t at, std::int64_t count, const quant::LoopParams& loop) {
-                 quant::quantize(src + at, count, loop, dst + at);
-               });
+  for_each_run(layout, params, [&](std::int64_t at, std::int64_t count, const auto& loop) {
+    quant::quantize(src + at, count, loop, dst + at);
+  });
   return result;
 }
 
@@ -80,10 +113,9 @@ Tensor dequantize_as(const Tensor& given, const QuantParams& params) {
   Tensor result = Tensor::zeros(DType::Float32, integers.shape());
   const Integer* src = integers.data<Integer>().data();
   float* dst = result.mutable_data<float>().data();
-  for_each_run(layout, params,
-               [&](std::int64_t at, std::int64_t count, const quant::LoopParams& loop) {
-                 quant::dequantize(src + at, count, loop, dst + at);
-               });
+  for_each_run(layout, params, [&](std::int64_t at, std::int64_t count, const auto& loop) {
+    quant::dequantize(src + at, count, loop, dst + at);
+  });
   return result;
 }
 
@@ -125,10 +157,9 @@ Tensor fake_quantize(const Tensor& real, const QuantParams& params) {
   Tensor result = Tensor::zeros(DType::Float32, floats.shape());
   const float* src = floats.data<float>().data();
   float* dst = result.mutable_data<float>().data();
-  for_each_run(layout, params,
-               [&](std::int64_t at, std::int64_t count, const quant::LoopParams& loop) {
-                 quant::fake_quantize(src + at, count, loop, dst + at);
-               });
+  for_each_run(layout, params, [&](std::int64_t at, std::int64_t count, const auto& loop) {
+    quant::fake_quantize(src + at, count, loop, dst + at);
+  });
   return real.dtype() == DType::Float32 ? result : convert(result, real.dtype());
 }
 

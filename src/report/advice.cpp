@@ -39,8 +39,11 @@ std::int64_t zero_channels(const Tensor& weight, std::size_t axis) {
   std::vector<bool> alive(channels, false);
   const Tensor held = weight.held();
   const auto values = held.data<float>();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] != 0.0F) alive[i / inner % channels] = true;
+  for (std::size_t row = 0; row < values.size(); row += channels * inner) {
+    for (std::size_t i = 0; i < channels; ++i) {
+      const auto run = values.subspan(row + i * inner, inner);
+      alive[i] = alive[i] || std::ranges::any_of(run, [](float value) { return value != 0.0F; });
+    }
   }
   return std::ranges::count(alive, false);
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "exec/runs_ahead.h"
 
 namespace quench::tune {
 namespace {
@@ -88,9 +89,10 @@ std::map<std::string, ChannelStats> channel_stats(const Model& model,
   std::map<std::string, ChannelStats> result;
   if (probe.outputs().empty()) return result;
   Session session(probe.model(), {}, context);
-  for (const TensorMap& batch : batches) {
+  exec::RunsAhead runs(session, batches.size(), [&](std::size_t i) { return batches[i]; });
+  for (std::size_t i = 0; i < batches.size(); ++i) {
     context.check_cancelled();
-    const TensorMap made = session.run(batch);
+    const TensorMap made = runs.next();
     for (const auto& [name, outputs] : probe.outputs()) {
       add(made.at(outputs.abs_max), made.at(outputs.mean_square), result[name]);
     }

@@ -2,6 +2,7 @@
 // Fast bias correction: what the rounding of weights adds to a layer's mean output.
 #include <cmath>
 
+#include "exec/runs_ahead.h"
 #include "passes/layer.h"
 #include "plan/facts.h"
 #include "quench/lower.h"
@@ -20,13 +21,17 @@ std::vector<double> shift_of(Model& model, const BiasLayer& layer, const QuantPa
   const auto known = passes::layer_of(rewriter, node);
   if (!known) return {};
   const Tensor& weight = *model.graph.constant(node.inputs[1]);
-  const std::vector<double> before = passes::to_doubles(weight);
-  const std::vector<double> after = passes::to_doubles(fake_quantize(weight, params));
+  const Tensor real = convert(weight, DType::Float32).held();
+  const Tensor fake = convert(fake_quantize(weight, params), DType::Float32);
+  const auto before = real.data<float>();
+  const auto after = fake.data<float>();
   std::vector<double> shift(static_cast<std::size_t>(known->channels.count), 0.0);
   bool fits = true;
   passes::WeightMap(*known, weight).for_each([&](std::size_t i, passes::WeightMap::Channels at) {
     fits = fits && at.in < mean.size();
-    if (fits) shift[at.out] -= (after[i] - before[i]) * static_cast<double>(mean[at.in]);
+    if (!fits) return;
+    const double error = static_cast<double>(after[i]) - static_cast<double>(before[i]);
+    shift[at.out] -= error * static_cast<double>(mean[at.in]);
   });
   return fits ? shift : std::vector<double>();
 }
@@ -63,10 +68,13 @@ std::set<std::string> poor_layers(const Model& model, const Model& quantised, co
   Session expected(model, options, context);
   Session actual(quantised, options, context);
   std::map<std::string, std::pair<double, double>> sums;  // signal, noise
-  for (const TensorMap& run : runs) {
+  const auto feeds = [&](std::size_t i) { return runs[i]; };
+  exec::RunsAhead wanted(expected, runs.size(), feeds, names);
+  exec::RunsAhead made(actual, runs.size(), feeds, names);
+  for (std::size_t run = 0; run < runs.size(); ++run) {
     context.check_cancelled();
-    const TensorMap want = expected.run(run, names);
-    const TensorMap got = actual.run(run, names);
+    const TensorMap want = wanted.next();
+    const TensorMap got = made.next();
     for (const std::string& name : names) {
       const std::vector<float> a = to_float(want.at(name));
       const std::vector<float> b = to_float(got.at(name));

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "quant/dequantize_linear.h"
+#include "quench/quant.h"
 
 namespace quench::tune {
 namespace {
@@ -25,6 +26,19 @@ std::optional<Tensor> dequantized(const Graph& graph, const Node& node) {
   }
   const auto expand = [=, integers = *integers, scale = *scale,
                        zero = zero == nullptr ? Tensor() : *zero] {
+    const DType dtype = integers.dtype();
+    if (dtype == DType::Int8 || dtype == DType::UInt8) {
+      QuantParams params{{}, to_float(scale), {}};
+      params.spec.axis = scale.size() > 1 ? static_cast<int>(axis) : -1;
+      params.zero_point.resize(params.scale.size());
+      if (zero.defined()) {
+        const Tensor wide = convert(zero, DType::Int32);
+        for (std::size_t i = 0; i < params.zero_point.size(); ++i) {
+          params.zero_point[i] = wide.data<std::int32_t>()[wide.size() == 1 ? 0 : i];
+        }
+      }
+      return dequantize_tensor(integers, params);
+    }
     const std::vector<float> numbers =
         quant::dequantize_linear(integers, scale, zero.defined() ? &zero : nullptr, axis);
     return Tensor::of<float>(integers.shape(), std::span<const float>(numbers));

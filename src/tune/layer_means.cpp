@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "exec/runs_ahead.h"
 #include "tune/bias_layers.h"
 
 namespace quench::tune {
@@ -122,9 +123,10 @@ LayerMeans measure_means(const Model& model, const QuantPlan& plan, std::span<co
                          const Context& context) {
   MeanRecorder recorder(model, plan);
   Session session(recorder.model(), {}, context);
+  exec::RunsAhead made(session, runs.size(), [&](std::size_t i) { return runs[i]; });
   for (const TensorMap& run : runs) {
     context.check_cancelled();
-    recorder.add(session.run(run), samples_in(run));
+    recorder.add(made.next(), samples_in(run));
   }
   return recorder.means();
 }

@@ -60,7 +60,8 @@ class MemoryTest(harness.CliTest):
         scores = []
         for name, ceiling in (("free", ()), ("low", ("--max-memory", f"{CEILING}MB"))):
             peaks = [
-                self.peak_of("calibrate", "large.onnx", "-o", f"{name}.stats", *DATA, "--quiet", *ceiling),
+                self.peak_of("calibrate", "large.onnx", "-o", f"{name}.stats", *DATA, "--batch", 1, "--quiet",
+                             *ceiling),
                 self.peak_of("quantize", "large.onnx", "-o", f"{name}8.onnx", "--stats", f"{name}.stats",
                              "--quiet", *ceiling)]
             peaks.append(self.peak_of("eval", f"{name}8.onnx", *DATA, "--reference", "large.onnx", "--json",
@@ -75,6 +76,21 @@ class MemoryTest(harness.CliTest):
         self.assertEqual(scores[0]["cosine"], scores[1]["cosine"])
         self.assertGreater(scores[0]["cosine"], 0.9)
 
+    def test_quantisation_with_data_under_a_ceiling(self):
+        """Nor do the choices that samples make, nor what is reported of layers."""
+        reports = []
+        for name, ceiling in (("free", ()), ("low", ("--max-memory", f"{CEILING}MB"))):
+            (self.dir / name).mkdir()
+            peak = self.peak_of("quantize", "large.onnx", "-o", f"{name}/int8.onnx", *DATA, "--quiet",
+                                "--report-json", f"{name}/report.json", *ceiling)
+            if ceiling:
+                self.assertLess(peak, CEILING)
+            reports.append(json.loads((self.dir / name / "report.json").read_text(encoding="utf-8")))
+        self.assertTrue(self.same("free/int8.onnx", "low/int8.onnx"))
+        self.assertTrue(self.same("free/int8.onnx.data", "low/int8.onnx.data"))
+        for part in ("layers", "outputs", "activation_observer"):
+            self.assertEqual(reports[0][part], reports[1][part])
+
     def test_what_cannot_fit_is_refused(self):
         self.assertLess(self.peak_of("calibrate", "large.onnx", "-o", "no.stats", *DATA, "--max-memory", "100MB",
                                      expect=4), 300)
@@ -83,6 +99,10 @@ class MemoryTest(harness.CliTest):
         self.assertFalse((self.dir / "no.stats").exists())
         self.peak_of("calibrate", "large.onnx", "-o", "no.stats", *DATA, "--max-memory", "3MB", expect=2)
         self.assertIn("--max-memory takes 50MB and more", self.said)
+        for size in ("1000XB", "many", "-5GB", "1e400GB"):
+            self.peak_of("calibrate", "large.onnx", "-o", "no.stats", *DATA, f"--max-memory={size}", expect=2)
+            self.assertEqual(self.said, "quench: error: --max-memory: expected a number of MB or GB, as in 900MB or "
+                             f"8GB; got '{size}' (see quench calibrate --help)\n")
         self.peak_of("calibrate", "large.onnx", "-o", "no.stats", *DATA, "--max-memory", "1GB", "--device", "cuda",
                      expect=2)
         self.assertIn("leave out --device", self.said)

@@ -120,10 +120,11 @@ void Program::run_step(const Step& step, Call& call) {
   named(step.label, [&] { step.run(call); });
 }
 
-void Program::run_streamed(const Step& step, std::span<const int> dying) {
+Program::MadeStep Program::make_now(const Step& step) const {
   const Node& node = graph_.nodes[static_cast<std::size_t>(step.streamed)];
   const auto info = find_kernel(node.domain, node.op_type);
   std::vector<UnsupportedNode> unsupported;
+  MadeStep made{.run = {}, .in = step.in, .brought = {}};
   named(step.label, [&] {
     std::uint64_t bytes = 0;
     for (const ValueId id : node.inputs) {
@@ -133,28 +134,33 @@ void Program::run_streamed(const Step& step, std::span<const int> dying) {
     const OpContext context = context_of(node, options_, unsupported);
     Kernel kernel = info->make(context);
     if (!kernel.run) fail(ErrorKind::Unsupported, "{}", kernel.refusal);
-    std::vector<int> in = step.in;
-    std::vector<int> brought;
+    made.run = as_wide(*info, context, std::move(kernel.run));
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const bool taken = std::ranges::find(context.taken, i) != context.taken.end();
-      if (taken) in[i] = -1;
+      if (taken) made.in[i] = -1;
       if (taken || !is_streamed(node.inputs[i])) continue;
-      in[i] = node.inputs[i];
-      brought.push_back(in[i]);
-      slots_[static_cast<std::size_t>(in[i])] = to_torch(*graph_.constant(in[i]));
+      made.in[i] = node.inputs[i];
+      made.brought.emplace_back(made.in[i], to_torch(*graph_.constant(made.in[i])));
     }
-    const auto let_go = [&] {
-      for (const int slot : brought) slots_[static_cast<std::size_t>(slot)].reset();
-    };
-    try {
-      Call call(slots_, in, step.out, dying);
-      as_wide(*info, context, std::move(kernel.run))(call);
-    } catch (...) {
-      let_go();
-      throw;
-    }
-    let_go();
   });
+  return made;
+}
+
+void Program::run_made(const Step& step, const MadeStep& made, std::span<const int> dying) {
+  const auto let_go = [&] {
+    for (const auto& [slot, value] : made.brought) slots_[static_cast<std::size_t>(slot)].reset();
+  };
+  for (const auto& [slot, value] : made.brought) slots_[static_cast<std::size_t>(slot)] = value;
+  try {
+    named(step.label, [&] {
+      Call call(slots_, made.in, step.out, dying);
+      made.run(call);
+    });
+  } catch (...) {
+    let_go();
+    throw;
+  }
+  let_go();
 }
 
 }  // namespace quench::exec

@@ -261,14 +261,14 @@ void Program::watch_sizes(Step& step) {
 void Program::run_steps(Schedule& plan) {
   // Below that the pool is not worth its parallel region.
   constexpr std::int64_t kWorthAPool = 3;
-  Clock::time_point start;
+  if (on_step_) begin_ = Clock::now();
   if (plan.sizes != sizes_) {
     plan.stretches = stretches_of(plan.steps);
     plan.sizes = sizes_;
   }
   for (Stretch& stretch : plan.stretches) {
     const std::int64_t before = times_shared();
-    const auto run = [&] { run_stretch(plan, stretch, start); };
+    const auto run = [&] { run_stretch(plan, stretch); };
     if (stretch.shared >= kWorthAPool && !on_sample_) {
       run_in_pool(run);
     } else {
@@ -278,24 +278,17 @@ void Program::run_steps(Schedule& plan) {
   }
 }
 
-void Program::run_stretch(const Schedule& plan, const Stretch& stretch, Clock::time_point& begin) {
-  using Milliseconds = std::chrono::duration<double, std::milli>;
+void Program::run_stretch(const Schedule& plan, const Stretch& stretch) {
   for (std::size_t i = stretch.begin; i < stretch.end; ++i) {
     Step& step = steps_[static_cast<std::size_t>(plan.steps[i])];
     Call call(slots_, step.in, step.out, plan.reusable[i]);
     const std::int64_t shared = times_shared();
-    const auto start = on_step_ ? Clock::now() : Clock::time_point();
-    if (i == 0) begin = start;
-    if (place_.away()) bring(step);
-    step.streamed < 0 ? run_step(step, call) : run_streamed(step, plan.reusable[i]);
+    timed(step, [&] {
+      if (place_.away()) bring(step);
+      step.streamed < 0 ? run_step(step, call) : run_made(step, make_now(step), plan.reusable[i]);
+    });
     step.shared = step.shares || step.light ? times_shared() - shared : 0;
     if (step.light) watch_sizes(step);
-    if (on_step_) {
-      on_step_({.node = step.label,
-                .op_type = step.op_type,
-                .start_ms = Milliseconds(start - begin).count(),
-                .ms = Milliseconds(Clock::now() - start).count()});
-    }
     if (on_sample_) {
       for (const int slot : step.out) show_samples(slot);
     }

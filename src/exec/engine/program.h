@@ -54,6 +54,15 @@ class Program {
   std::vector<at::Tensor> run_between(std::vector<std::pair<int, at::Tensor>> feeds,
                                       const std::vector<int>& wanted);
 
+  /// One of several runs: `feeds` are (slot, tensor).
+  struct Between {
+    std::vector<std::pair<int, at::Tensor>> feeds;
+    std::vector<int> wanted;
+  };
+  /// As many calls of `run_between`, which take each step one after the other: constants that are
+  /// brought in for a step serve all of them.
+  std::vector<std::vector<at::Tensor>> run_together(std::vector<Between> runs);
+
   const Graph& graph() const noexcept { return graph_; }
   /// Names of outer values the graph reads.
   const std::vector<std::string>& captures() const noexcept { return captures_; }
@@ -78,6 +87,13 @@ class Program {
     std::int64_t shared = 0;  ///< how often that had work for the thread pool
     int streamed = -1;        ///< the node whose kernel is made for every run
   };
+  /// A streamed step's kernel, with the constants that it reads in calls.
+  struct MadeStep {
+    KernelFunction run;
+    std::vector<int> in;
+    std::vector<std::pair<int, at::Tensor>> brought;  ///< by slot
+  };
+  struct Lane;
   /// Steps of a schedule that follow each other and may run in the thread pool.
   struct Stretch {
     std::size_t begin = 0;
@@ -110,13 +126,18 @@ class Program {
   std::vector<Stretch> stretches_of(const std::vector<int>& steps) const;
   void watch_sizes(Step& step);
   void run_steps(Schedule& schedule);
-  void run_stretch(const Schedule& schedule, const Stretch& stretch, Clock::time_point& begin);
+  void run_stretch(const Schedule& schedule, const Stretch& stretch);
+  template <typename Run>
+  void timed(const Step& step, const Run& run);
   void run_step(const Step& step, Call& call);
   OpContext context_of(const Node& node, const CompileOptions& options,
                        std::vector<UnsupportedNode>& unsupported) const;
   bool is_streamed(ValueId id) const;
   bool may_stream(const Node& node) const;
-  void run_streamed(const Step& step, std::span<const int> dying);
+  MadeStep make_now(const Step& step) const;
+  void run_made(const Step& step, const MadeStep& made, std::span<const int> dying);
+  Lane lane_of(Between&& run) const;
+  void step_together(std::size_t index, std::vector<Lane>& lanes);
   void clear(const Schedule& schedule);
 
   CompileOptions options_;            ///< where kernels are made while the program runs
@@ -142,8 +163,22 @@ class Program {
       read_here_;  ///< by slot: a step on the CPU reads it, while others are elsewhere
   std::map<int, std::pair<at::Tensor, at::Tensor>> twins_;  ///< constants here and there
   std::map<std::size_t, std::vector<at::Tensor>> kept_;     ///< by tap
-  std::size_t sizes_ = 0;  ///< how often tensors of light steps became small or large
+  std::size_t sizes_ = 0;    ///< how often tensors of light steps became small or large
+  std::size_t run_ = 0;      ///< which of the runs that go together is at a step
+  Clock::time_point begin_;  ///< of a run whose steps are timed
 };
+
+template <typename Run>
+void Program::timed(const Step& step, const Run& run) {
+  if (!on_step_) return run();
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  const auto start = Clock::now();
+  run();
+  on_step_({.node = step.label,
+            .op_type = step.op_type,
+            .start_ms = Milliseconds(start - begin_).count(),
+            .ms = Milliseconds(Clock::now() - start).count()});
+}
 
 /// Runs every node whose inputs are all constants and keeps its results as constants.
 void fold_constants(Graph& graph, const CompileOptions& options);

@@ -86,6 +86,7 @@ void Program::show_samples(std::size_t tap, const at::Tensor& value) {
   at::parallel_for(0, samples, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       on_sample_({.tap = tap,
+                  .run = run_,
                   .worker = at::get_thread_num(),
                   .index = i,
                   .values = {data + static_cast<std::size_t>(i) * size, size}});

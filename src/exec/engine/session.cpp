@@ -97,6 +97,13 @@ bool has_to_stream(std::uint64_t constants, const Context& context) {
   return constants > limit / 4 || resident_bytes() + 2 * constants > limit;
 }
 
+/// Runs that read each weight together. More hide what reading costs only a little better.
+constexpr std::size_t kRunsTogether = 32;
+
+bool is_out_of_memory(std::string_view reason) {
+  return reason.find("not enough memory") != std::string_view::npos;
+}
+
 EngineValue inside(at::Tensor tensor) {
   return EngineValue(std::make_shared<const at::Tensor>(std::move(tensor)));
 }
@@ -169,6 +176,8 @@ class EngineSession final : public Session::Impl {
     Graph graph = prepare(std::move(model), options, compile);
     for (const std::string& note : compile.notes) context.warn(note);
     compile.streams = !place_.away() && has_to_stream(constant_bytes(graph), context);
+    if (compile.streams) together_ = kRunsTogether;
+    watched_ = static_cast<bool>(options.on_sample);
     if (!options.on_sample) sample_bytes_ = compile.sample_bytes;
     // What taps have seen of a run that did not fit cannot be taken back here.
     samplewise_ = compile.samplewise && (place_.away() || !options.on_sample);
@@ -198,23 +207,33 @@ class EngineSession final : public Session::Impl {
     const ThreadCount count(threads_);
     const CeilingScope ceiling(memory_ceiling(context_));
     at::InferenceMode inference;
-    Feeds slots;
-    for (const auto& [name, value] : feeds) {
-      slots.emplace_back(find(name, "feed"), tensor_of(value));
+    const std::vector<std::string> names = names_of(wanted);
+    auto [slots, ids] = slots_of(feeds, names);
+    return named_values(names,
+                        place_.away() ? run_away(slots, ids) : run_here(std::move(slots), ids));
+  }
+
+  std::size_t runs_together() const noexcept override { return together_; }
+
+  std::vector<EngineValues> compute_all(std::span<const RunRequest> runs) override {
+    std::vector<EngineValues> results;
+    while (results.size() < runs.size()) {
+      const auto rest = runs.subspan(results.size());
+      const auto part = rest.first(std::min(together_, rest.size()));
+      if (part.size() == 1) {
+        results.push_back(compute(part.front().feeds, part.front().wanted));
+        continue;
+      }
+      try {
+        for (EngineValues& each : run_together(part)) results.push_back(std::move(each));
+      } catch (const Error& error) {
+        if (!is_out_of_memory(error.what())) throw;
+        together_ = (part.size() + 1) / 2;
+        // What taps have seen cannot be taken back here.
+        if (watched_) throw;
+      }
     }
-    std::vector<int> ids;
-    std::vector<std::string> names(wanted.begin(), wanted.end());
-    if (names.empty()) {
-      for (const Value& value : outputs) names.push_back(value.name);
-    }
-    for (const std::string& name : names) ids.push_back(find(name, "compute"));
-    std::vector<at::Tensor> results =
-        place_.away() ? run_away(slots, ids) : run_here(std::move(slots), ids);
-    EngineValues values;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      values[names[i]] = inside(std::move(results[i]));
-    }
-    return values;
+    return results;
   }
 
   TensorMap leave(const EngineValues& values) const override {
@@ -271,13 +290,54 @@ class EngineSession final : public Session::Impl {
 
   /// Likewise where the caller has set a ceiling.
   std::vector<at::Tensor> run_below(const Feeds& slots, const std::vector<int>& ids) {
-    const auto is_full = [](std::string_view reason) {
-      return reason.find("not enough memory") != std::string_view::npos;
-    };
     return run_in_parts(slots, ids,
                         {.name = format("the ceiling of {} MB of memory", context_.max_memory_mb),
                          .way_out = "a higher --max-memory",
-                         .is_full = is_full});
+                         .is_full = is_out_of_memory});
+  }
+
+  std::vector<EngineValues> run_together(std::span<const RunRequest> runs) {
+    const ThreadCount count(threads_);
+    const CeilingScope ceiling(memory_ceiling(context_));
+    at::InferenceMode inference;
+    std::vector<Program::Between> between;
+    std::vector<std::vector<std::string>> names;
+    for (const RunRequest& run : runs) {
+      names.push_back(names_of(run.wanted));
+      auto [slots, ids] = slots_of(run.feeds, names.back());
+      between.push_back({.feeds = std::move(slots), .wanted = std::move(ids)});
+    }
+    auto found = without_torch_errors([&] { return program_->run_together(std::move(between)); });
+    std::vector<EngineValues> results;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      results.push_back(named_values(names[i], std::move(found[i])));
+    }
+    return results;
+  }
+
+  std::vector<std::string> names_of(std::span<const std::string> wanted) const {
+    std::vector<std::string> names(wanted.begin(), wanted.end());
+    if (!names.empty()) return names;
+    for (const Value& value : outputs) names.push_back(value.name);
+    return names;
+  }
+
+  std::pair<Feeds, std::vector<int>> slots_of(const EngineValues& feeds,
+                                              const std::vector<std::string>& wanted) const {
+    Feeds slots;
+    for (const auto& [name, value] : feeds) {
+      slots.emplace_back(find(name, "feed"), tensor_of(value));
+    }
+    std::vector<int> ids;
+    for (const std::string& name : wanted) ids.push_back(find(name, "compute"));
+    return {std::move(slots), std::move(ids)};
+  }
+
+  static EngineValues named_values(const std::vector<std::string>& names,
+                                   std::vector<at::Tensor> results) {
+    EngineValues values;
+    for (std::size_t i = 0; i < names.size(); ++i) values[names[i]] = inside(std::move(results[i]));
+    return values;
   }
 
   std::vector<at::Tensor> run_in_parts(const Feeds& slots, const std::vector<int>& ids,
@@ -333,6 +393,8 @@ class EngineSession final : public Session::Impl {
   std::optional<SampleBytes> sample_bytes_;  ///< where a batch may be split into slices
   bool samplewise_ = false;                  ///< likewise, where memory is short
   Parts parts_;                              ///< where memory has no room for a batch
+  std::size_t together_ = 1;                 ///< runs that take each step together
+  bool watched_ = false;                     ///< taps are shown as they are computed
   std::unique_ptr<Program> program_;
 };
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 
+#include "observe/statistics_bytes.h"
 #include "quench/error.h"
 #include "samples.h"
 
@@ -58,6 +59,21 @@ TEST_F(StatisticsFile, ComesBackWhole) {
   EXPECT_EQ(settings, "model 1234");
   save_statistics({}, path_);
   EXPECT_TRUE(load_statistics(path_).empty());
+}
+
+TEST_F(StatisticsFile, GoesAsAMessageToo) {
+  for (const float large : {1.0F, 300.0F, 70000.0F}) {
+    StatisticMap statistics = statistics_;
+    // Counts of one, two and more bytes.
+    const std::vector<float> values(static_cast<std::size_t>(large), 0.5F);
+    statistics["counts"].add_sample(values);
+    const auto message = observe::to_message(statistics);
+    EXPECT_EQ(observe::from_message(message), statistics);
+    EXPECT_LT(message.size(), observe::to_bytes(statistics).size());
+    for (std::size_t size = 0; size < message.size(); size += message.size() / 7) {
+      EXPECT_THROW(observe::from_message(std::span(message).first(size)), Error);
+    }
+  }
 }
 
 TEST_F(StatisticsFile, GoesOnAfterLoading) {

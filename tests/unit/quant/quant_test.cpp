@@ -149,6 +149,42 @@ TEST(Quantize, UsesTheGridOfEachChannel) {
   EXPECT_EQ(fake_quantize(real, params), real);
 }
 
+// Channels that lie side by side are rounded as rows, others run by run: to the same integers.
+TEST(Quantize, RoundsChannelsAlikeWhereverTheyLie) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (const QuantSpec& given : all_specs()) {
+    for (const std::int64_t inner : {1, 3, 40}) {
+      QuantSpec spec = given;
+      spec.axis = 1;
+      const Shape shape = {7, 19, inner};
+      std::vector<Range> ranges;
+      for (int i = 0; i < 19; ++i) {
+        const double span = std::exp(std::uniform_real_distribution<>(-9, 9)(random));
+        ranges.push_back({-span * std::uniform_real_distribution<>(0, 1)(random), span});
+      }
+      const QuantParams params = choose_params(spec, ranges);
+      Tensor real = Tensor::zeros(DType::Float32, shape);
+      const auto values = real.mutable_data<float>();
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const auto high = static_cast<float>(ranges[i / static_cast<std::size_t>(inner) % 19].max);
+        values[i] = high * std::uniform_real_distribution<float>(-2, 2)(random);
+      }
+      values[5] = kNan;
+      const Tensor integers = quantize_tensor(real, params);
+      EXPECT_EQ(dequantize_tensor(integers, params), fake_quantize(real, params));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::size_t channel = i / static_cast<std::size_t>(inner) % 19;
+        QuantParams own{spec, {params.scale[channel]}, {params.zero_point[channel]}};
+        own.spec.axis = -1;
+        const Tensor one = Tensor::of<float>({1}, {values[i]});
+        EXPECT_EQ(to_float(quantize_tensor(one, own))[0], to_float(integers)[i]);
+      }
+    }
+  }
+}
+
 TEST(Quantize, HandlesLargeTensorsOnThreads) {
   const std::int64_t size = (1 << 21) + 7;
   std::vector<float> values(static_cast<std::size_t>(size));
