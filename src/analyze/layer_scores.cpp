@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <set>
 
 #include "analyze/simulator.h"
+#include "analyze/workers.h"
 #include "evaluate/random_inputs.h"
 #include "evaluate/scoring.h"
+#include "passes/part_of.h"
 #include "plan/facts.h"
 
 namespace quench::analyze {
@@ -60,10 +63,52 @@ void drop_unreachable(std::vector<IntegerLayer>& layers, const Graph& quantised)
   });
 }
 
-/// What layers read and make, and the outputs.
-std::vector<std::string> names_in(const Graph& graph, const std::vector<IntegerLayer>& layers) {
-  const std::vector<std::string> outputs = float_output_names(graph);
-  std::set<std::string> names(outputs.begin(), outputs.end());
+/// Where the effect of a layer on the outputs is seen. How often a loop runs hangs on what it
+/// reads, and outputs of other lengths cannot be compared: for layers before a loop what it reads
+/// stands for what lies behind.
+class Ends {
+ public:
+  explicit Ends(const Graph& graph) : graph_(graph), outputs_(float_output_names(graph)) {
+    std::set<std::string> fronts;
+    for (const Node& node : graph.nodes) {
+      const std::vector<ValueId> inputs = passes::values_read(graph, node);
+      const bool inside =
+          std::ranges::any_of(inputs, [&](ValueId id) { return behind_.contains(id); });
+      const bool loop = node.op_type == "Loop";
+      if (!loop && !inside) continue;
+      behind_.insert(node.outputs.begin(), node.outputs.end());
+      for (const ValueId id : inputs) {
+        const bool front = loop && !behind_.contains(id) && is_float(graph, id);
+        if (front && graph.constant(id) == nullptr) fronts.insert(graph[id].name);
+      }
+    }
+    for (const std::string& name : outputs_) {
+      if (!behind_.contains(graph.find(name))) fronts.insert(name);
+    }
+    before_loops_.assign(fronts.begin(), fronts.end());
+  }
+
+  std::set<std::string> all() const {
+    std::set<std::string> names(outputs_.begin(), outputs_.end());
+    names.insert(before_loops_.begin(), before_loops_.end());
+    return names;
+  }
+
+  /// For a layer that makes `value`.
+  const std::vector<std::string>& of(const std::string& value) const {
+    return behind_.contains(graph_.find(value)) ? outputs_ : before_loops_;
+  }
+
+ private:
+  const Graph& graph_;
+  std::vector<std::string> outputs_;
+  std::vector<std::string> before_loops_;
+  std::set<ValueId> behind_;  ///< values behind a loop
+};
+
+/// What layers read and make, and the ends.
+std::vector<std::string> names_in(const Ends& ends, const std::vector<IntegerLayer>& layers) {
+  std::set<std::string> names = ends.all();
   for (const IntegerLayer& layer : layers) {
     names.insert(layer.feeds.begin(), layer.feeds.end());
     names.insert(layer.result);
@@ -103,15 +148,17 @@ Tensor alone(Session& session, const IntegerLayer& layer, const TensorMap& float
 /// What layers' own errors do to the outputs: the float model goes on from their results.
 class OutputEffects {
  public:
-  OutputEffects(const tune::State& state, Session& session, const TensorMap& floats)
-      : graph_(state.model.graph), uses_(graph_), session_(session), floats_(floats) {
-    for (const std::string& name : float_output_names(graph_)) {
-      if (floats.contains(name)) outputs_.push_back(name);
-    }
-  }
+  OutputEffects(const Graph& graph, const Ends& ends, const TensorMap& floats)
+      : graph_(graph), uses_(graph), ends_(ends), floats_(floats) {}
 
-  /// The next layer's result, when it alone is quantised.
-  void add(const std::string& value, const Tensor& quantized) {
+  /// The float model behind a layer.
+  struct Behind {
+    double worst = std::numeric_limits<double>::infinity();  ///< SQNR in dB of an end, so far
+    RunRequest run;
+  };
+
+  /// For a layer that made `quantized` of `value`.
+  Behind behind(const std::string& value, const Tensor& quantized, const Session& session) const {
     const NodeId maker = producer(value);
     TensorMap feeds;
     // Nodes are in an order in which they can run: what was made before does not depend on it.
@@ -119,39 +166,39 @@ class OutputEffects {
       if (producer(name) < maker) feeds[name] = tensor;
     }
     feeds[value] = quantized;
-    double worst = std::numeric_limits<double>::infinity();
-    std::vector<std::string> behind;
-    for (const std::string& output : outputs_) {
-      if (!feeds.contains(output)) behind.push_back(output);
-      if (output == value) worst = std::min(worst, sqnr(quantized, floats_.at(output)));
+    Behind result;
+    for (const std::string& end : ends_.of(value)) {
+      if (!feeds.contains(end)) result.run.wanted.push_back(end);
+      if (end == value) result.worst = std::min(result.worst, sqnr(quantized, floats_.at(end)));
     }
-    worst_.push_back(worst);
-    if (behind.empty()) return;
-    waiting_.push_back(worst_.size() - 1);
-    runs_.push_back({.feeds = session_.enter(feeds), .wanted = std::move(behind)});
-    if (runs_.size() >= session_.runs_together()) run();
+    if (!result.run.wanted.empty()) result.run.feeds = session.enter(feeds);
+    return result;
   }
 
   /// SQNR of the worst output in dB, by layer.
-  const std::vector<double>& worst() {
-    run();
-    return worst_;
+  std::vector<double> worst(std::span<const Behind> layers, Session& session) const {
+    std::vector<double> result;
+    std::vector<RunRequest> runs;
+    std::vector<std::size_t> waiting;
+    for (const Behind& layer : layers) {
+      if (!layer.run.wanted.empty()) {
+        waiting.push_back(result.size());
+        runs.push_back(layer.run);
+      }
+      result.push_back(layer.worst);
+    }
+    const std::vector<EngineValues> made = session.compute_all(runs);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      for (const auto& [end, tensor] : session.leave(made[i])) {
+        result[waiting[i]] = std::min(result[waiting[i]], sqnr(tensor, floats_.at(end)));
+      }
+    }
+    return result;
   }
 
  private:
   NodeId producer(const std::string& value) const {
     return uses_.producer[static_cast<std::size_t>(graph_.find(value))];
-  }
-  void run() {
-    const std::vector<EngineValues> made = session_.compute_all(runs_);
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      double& worst = worst_[waiting_[i]];
-      for (const auto& [output, tensor] : session_.leave(made[i])) {
-        worst = std::min(worst, sqnr(tensor, floats_.at(output)));
-      }
-    }
-    runs_.clear();
-    waiting_.clear();
   }
   static double sqnr(const Tensor& got, const Tensor& want) {
     const auto metric = make_metric("sqnr");
@@ -161,12 +208,8 @@ class OutputEffects {
 
   const Graph& graph_;
   Uses uses_;
-  Session& session_;
+  const Ends& ends_;
   const TensorMap& floats_;
-  std::vector<std::string> outputs_;
-  std::vector<double> worst_;
-  std::vector<RunRequest> runs_;
-  std::vector<std::size_t> waiting_;  ///< the layers that they are of
 };
 
 }  // namespace
@@ -180,36 +223,49 @@ std::vector<LayerScore> score_layers(const tune::State& state, const Model& quan
   const Graph& graph = state.model.graph;
   std::vector<IntegerLayer> all = integer_layers(graph, state.plan);
   drop_unreachable(all, quantized.graph);
-  const std::vector<std::string> names = names_in(graph, all);
+  const Ends ends(graph);
+  const std::vector<std::string> names = names_in(ends, all);
   // Each layer is cut out of its surroundings, so nothing may be fused across its ends.
   Session actual(quantized, {.tap_all = true}, state.context);
-  Session expected(state.model, {.taps = names}, state.context);
-  TensorMap want = expected.run(inputs, names);
+  Workers floats(state.model, {.taps = names}, state.context);
+  TensorMap want = floats.whole().run(inputs, names);
   want.insert(inputs.begin(), inputs.end());
-  OutputEffects effects(state, expected, want);
   std::vector<std::string> seen;
   for (const IntegerLayer& layer : all) seen.push_back(seen_as(quantized.graph, layer.result));
   const TensorMap accumulated = actual.run(inputs, seen);
-  std::vector<LayerScore> scores;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    state.context.check_cancelled();
+  const OutputEffects effects(graph, ends, want);
+  std::vector<LayerScore> scores(all.size());
+  std::mutex mutex;
+  std::int64_t done = 0;
+  const auto score_one = [&](std::size_t i, const Session& session) {
     const IntegerLayer& layer = all[i];
     const Tensor should = as_read(state.plan, layer.result, want.at(layer.result));
+    std::unique_lock lock(mutex);
     const Tensor own = alone(actual, layer, want, state.solution);
+    lock.unlock();
     const auto by_itself = score(layer, own, should);
     const auto with_others = score(layer, accumulated.at(seen[i]), should);
-    scores.push_back({.node = plan::key_of(graph, *layer.node),
-                      .op_type = layer.node->op_type,
-                      .value = layer.result,
-                      .own_sqnr = by_itself.at("sqnr"),
-                      .own_cosine = by_itself.at("cosine"),
-                      .accumulated_sqnr = with_others.at("sqnr"),
-                      .accumulated_cosine = with_others.at("cosine")});
-    effects.add(layer.result, own);
-    state.context.report("evaluating layers", static_cast<std::int64_t>(i + 1),
-                         static_cast<std::int64_t>(all.size()));
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) scores[i].output_sqnr = effects.worst()[i];
+    scores[i] = {.node = plan::key_of(graph, *layer.node),
+                 .op_type = layer.node->op_type,
+                 .value = layer.result,
+                 .own_sqnr = by_itself.at("sqnr"),
+                 .own_cosine = by_itself.at("cosine"),
+                 .accumulated_sqnr = with_others.at("sqnr"),
+                 .accumulated_cosine = with_others.at("cosine")};
+    return effects.behind(layer.result, own, session);
+  };
+  const std::size_t together = floats.whole().runs_together();
+  floats.run((all.size() + together - 1) / together, [&](Session& session, std::size_t block) {
+    const std::size_t begin = block * together;
+    const std::size_t end = std::min(begin + together, all.size());
+    std::vector<OutputEffects::Behind> behind;
+    for (std::size_t i = begin; i < end; ++i) behind.push_back(score_one(i, session));
+    const std::vector<double> worst = effects.worst(behind, session);
+    for (std::size_t i = begin; i < end; ++i) scores[i].output_sqnr = worst[i - begin];
+    const std::lock_guard lock(mutex);
+    done += static_cast<std::int64_t>(end - begin);
+    state.context.report("evaluating layers", done, static_cast<std::int64_t>(all.size()));
+  });
   return scores;
 }
 

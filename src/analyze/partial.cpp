@@ -3,68 +3,19 @@
 #include "analyze/partial.h"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <set>
 
 #include "base/format.h"
-#include "base/parallel.h"
+#include "passes/part_of.h"
 
 namespace quench::analyze {
-namespace {
-
-/// Every worker packs the float model's weights for itself: no more of them than fit into this.
-constexpr std::int64_t kWorkerBytes = std::int64_t{1} << 30;
-
-/// Everything a node reads, the captures of graphs inside it included.
-std::vector<ValueId> reads(const Graph& graph, const Node& node) {
-  std::vector<ValueId> ids;
-  for (const ValueId id : node.inputs) {
-    if (id != kNoValue) ids.push_back(id);
-  }
-  for (const std::string& name : captured_names(node)) {
-    if (const ValueId id = graph.find(name); id != kNoValue) ids.push_back(id);
-  }
-  return ids;
-}
-
-/// The nodes of `whole` between `inputs` and `outputs`, as a model of its own.
-Model cut_out(const Model& whole, const std::vector<std::string>& inputs,
-              const std::vector<std::string>& outputs) {
-  Model part = whole;
-  Graph& graph = part.graph;
-  const Uses uses(graph);
-  std::vector<bool> dead(graph.nodes.size(), true);
-  std::set<ValueId> known;
-  for (const std::string& name : inputs) known.insert(graph.find(name));
-  std::vector<ValueId> open;
-  for (const std::string& name : outputs) open.push_back(graph.find(name));
-  graph.outputs = open;
-  while (!open.empty()) {
-    const ValueId id = open.back();
-    open.pop_back();
-    const NodeId maker = uses.producer[static_cast<std::size_t>(id)];
-    if (!known.insert(id).second || maker < 0 || !dead[static_cast<std::size_t>(maker)]) continue;
-    dead[static_cast<std::size_t>(maker)] = false;
-    for (const ValueId read : reads(graph, graph.nodes[static_cast<std::size_t>(maker)])) {
-      open.push_back(read);
-    }
-  }
-  graph.inputs.clear();
-  for (const std::string& name : inputs) graph.inputs.push_back(graph.find(name));
-  compact(graph, dead);
-  return part;
-}
-
-}  // namespace
-
 PartialRunner::PartialRunner(Simulator& simulator, std::vector<std::string> outputs,
                              const Context& context)
     : simulator_(simulator),
       outputs_(std::move(outputs)),
       context_(context),
-      uses_(simulator.model().graph),
-      alone_(context.alone()) {
+      uses_(simulator.model().graph) {
   std::set<std::string> taps(outputs_.begin(), outputs_.end());
   for (const Layer& layer : simulator_.layers()) {
     segments_.push_back(make_segment(layer));
@@ -75,23 +26,8 @@ PartialRunner::PartialRunner(Simulator& simulator, std::vector<std::string> outp
   }
   const std::size_t count = taps.size();
   taps_.assign(taps.begin(), taps.end());
-  float_session_ =
-      std::make_unique<Session>(simulator_.model(), SessionOptions{.taps = taps_}, context_);
-  open_workers();
+  workers_.emplace(simulator_.model(), SessionOptions{.taps = taps_}, context_);
   context_.info(format("analyze: {} layers, {} values cached a batch", segments_.size(), count));
-}
-
-void PartialRunner::open_workers() {
-  std::int64_t bytes = 1;
-  for (const Value& value : simulator_.model().graph.values()) {
-    if (value.constant) bytes += static_cast<std::int64_t>(value.constant->num_bytes());
-  }
-  const std::int64_t most = std::min<std::int64_t>(context_.num_threads(), kWorkerBytes / bytes);
-  if (most < 2 || context_.device != "cpu") return;  // a GPU is one worker
-  alone_.threads = 1;
-  for (std::int64_t i = 0; i < most; ++i) {
-    workers_.emplace_back(simulator_.model(), SessionOptions{.taps = taps_}, alone_);
-  }
 }
 
 PartialRunner::Segment PartialRunner::make_segment(const Layer& layer) {
@@ -123,7 +59,7 @@ PartialRunner::Segment PartialRunner::make_segment(const Layer& layer) {
     segment.seen.push_back(layer.output);  // a target that leaves outputs in float
     segment.fed.push_back(layer.output);
   }
-  segment.model = cut_out(whole, segment.inputs, segment.seen);
+  segment.model = passes::part_of(whole, segment.seen, segment.inputs);
   find_readers(segment);
   return segment;
 }
@@ -132,7 +68,7 @@ PartialRunner::Segment PartialRunner::make_segment(const Layer& layer) {
 void PartialRunner::add_stored(const Layer& layer, Segment& segment) const {
   const Graph& graph = simulator_.model().graph;
   const Node& node = node_called(graph, layer.node);
-  for (const ValueId read : reads(graph, node)) {
+  for (const ValueId read : passes::values_read(graph, node)) {
     if (graph.constant(read) == nullptr) segment.inputs.push_back(graph[read].name);
   }
   for (const ValueId made : node.outputs) {
@@ -150,7 +86,7 @@ void PartialRunner::find_readers(Segment& segment) const {
   const std::set<ValueId> fed = changed;
   // Nodes are in an order in which they can run: one walk finds all that lies behind.
   for (const Node& node : graph.nodes) {
-    const std::vector<ValueId> inputs = reads(graph, node);
+    const std::vector<ValueId> inputs = passes::values_read(graph, node);
     const auto is_changed = [&](ValueId id) { return changed.contains(id); };
     if (std::ranges::none_of(inputs, is_changed)) continue;
     const bool replaced =
@@ -172,13 +108,14 @@ const TensorMap& PartialRunner::set_batch(const evaluation::EvalBatch& batch) {
   for (const std::string& name : taps_) {
     if (!batch.inputs.contains(name)) wanted.push_back(name);
   }
-  const EngineValues inputs = float_session_->enter(batch.inputs);
+  Session& float_session = workers_->whole();
+  const EngineValues inputs = float_session.enter(batch.inputs);
   cached_.clear();
-  cached_ = float_session_->compute(inputs, wanted);
+  cached_ = float_session.compute(inputs, wanted);
   cached_.insert(inputs.begin(), inputs.end());
   EngineValues outputs;
   for (const std::string& name : outputs_) outputs[name] = cached_.at(name);
-  expected_ = float_session_->leave(outputs);
+  expected_ = float_session.leave(outputs);
   return expected_;
 }
 
@@ -188,23 +125,14 @@ void PartialRunner::run(std::span<const std::size_t> layers, const Take& take) {
     Segment& segment = segments_.at(index);
     if (segment.session) continue;
     segment.session =
-        std::make_unique<Session>(std::move(*segment.model), SessionOptions{}, alone_);
+        std::make_unique<Session>(std::move(*segment.model), SessionOptions{}, workers_->context());
     segment.model.reset();
   }
-  std::atomic<std::size_t> next = 0;
   std::mutex mutex;
-  const auto work = [&](Session& behind) {
-    for (std::size_t i = next++; i < layers.size(); i = next++) {
-      alone_.check_cancelled();
-      const TensorMap outputs = run_one(segments_[layers[i]], behind);
-      const std::lock_guard lock(mutex);
-      take(layers[i], outputs);
-    }
-  };
-  if (workers_.empty()) return work(*float_session_);
-  const auto count = static_cast<std::int64_t>(workers_.size());
-  parallel_for(count, static_cast<int>(count), [&](std::int64_t begin, std::int64_t) {
-    work(workers_[static_cast<std::size_t>(begin)]);
+  workers_->run(layers.size(), [&](Session& behind, std::size_t i) {
+    const TensorMap outputs = run_one(segments_[layers[i]], behind);
+    const std::lock_guard lock(mutex);
+    take(layers[i], outputs);
   });
 }
 

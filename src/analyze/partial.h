@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyze/simulator.h"
+#include "analyze/workers.h"
 #include "evaluate/eval_data.h"
 #include "quench/session.h"
 
@@ -42,7 +43,6 @@ class PartialRunner {
   Segment make_segment(const Layer& layer);
   void add_stored(const Layer& layer, Segment& segment) const;
   void find_readers(Segment& segment) const;
-  void open_workers();
   TensorMap run_one(const Segment& segment, Session& behind) const;
 
   Simulator& simulator_;
@@ -51,9 +51,7 @@ class PartialRunner {
   Uses uses_;
   std::vector<Segment> segments_;
   std::vector<std::string> taps_;
-  std::unique_ptr<Session> float_session_;  ///< with all threads
-  Context alone_;                           ///< of sessions that one thread runs
-  std::vector<Session> workers_;            ///< the float model once more for each thread
+  std::optional<Workers> workers_;  ///< of the float model
   EngineValues cached_;
   TensorMap expected_;
 };

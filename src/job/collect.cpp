@@ -6,6 +6,7 @@
 #include <chrono>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "analyze/simulator.h"
 #include "base/format.h"
@@ -46,16 +47,17 @@ void load_engine_and_samples(const Job& job) {
   engine.wait();  // what went wrong is told by the first session
 }
 
-/// The first samples, with the means that bias correction wants: one pass for both.
+/// The first samples, with the means that bias correction wants, unless a technique has run them.
 void collect_with_means(Job& job, std::int64_t count) {
-  tune::MeanRecorder recorder(job.model, job.plan);
-  calibrate::CollectOptions collect{.batch = job.options.batch, .count = count};
-  collect.on_outputs = [&](const TensorMap& outputs, std::int64_t samples) {
-    recorder.add(outputs, samples);
-  };
-  job.statistics = calibrate::collect(recorder.model(), values_to_observe(job),
-                                      job.samples.source(), collect, job.context);
-  job.means = recorder.means();
+  std::vector<std::string> values = values_to_observe(job);
+  std::optional<tune::FirstPass> made = std::exchange(job.first, std::nullopt);
+  if (!made || made->samples != count || made->values != values) {
+    made = tune::pass_first(
+        job.model, job.plan, std::move(values),
+        {.source = job.samples.source(), .count = count, .batch = job.options.batch}, job.context);
+  }
+  job.statistics = std::move(made->statistics);
+  job.means = std::move(made->means);
 }
 
 /// A pass over the calibration set. Where an observer wants to choose by samples that it has not

@@ -9,8 +9,11 @@
 
 namespace quench::passes {
 
+/// Everything a node reads, also in graphs inside it.
+std::vector<ValueId> values_read(const Graph& graph, const Node& node);
 /// The model with `values`, which must be in its graph, as outputs and without the nodes that they
-/// do not need.
-Model part_of(const Model& model, const std::vector<std::string>& values);
+/// do not need. The values `from`, if any, become its inputs.
+Model part_of(const Model& model, const std::vector<std::string>& values,
+              const std::vector<std::string>& from = {});
 
 }  // namespace quench::passes

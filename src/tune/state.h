@@ -9,8 +9,8 @@
 #include "quench/quantize.h"
 #include "tensor/overflow.h"
 #include "tune/channel_notes.h"
+#include "tune/first_pass.h"
 #include "tune/gptq.h"
-#include "tune/layer_means.h"
 #include "tune/weight_items.h"
 
 namespace quench::tune {
@@ -29,6 +29,8 @@ struct State {
   std::vector<WeightItem> stored;  ///< constants that are stored as integers outside of the plan
   evaluation::Samples samples;
   evaluation::Evaluator validation;  ///< by the validation set, against the prepared model
+  /// Of `model` and `plan`, where a technique has needed it before statistics are collected.
+  std::optional<FirstPass> first;
   StatisticMap statistics;
   LayerMeans means;  ///< of the first samples; empty where no pass was made
   QuantSolution solution;

@@ -22,28 +22,58 @@ constexpr std::int64_t kTrialRun = 1;
 
 using Runs = std::vector<TensorMap>;
 
-Runs trial_runs(const State& state) {
-  const std::int64_t count = std::min(state.samples.calibration().count, kTrialSamples);
-  return state.samples.read({.first = 0, .count = count}, kTrialRun);
+evaluation::SampleRange trial_samples(const State& state) {
+  return state.samples.first(kTrialSamples);
 }
 
-/// The SQNR of the worst output when a model is calibrated with a few samples.
-double trial(const Model& model, const QuantPlan& plan, const State& state, const Runs& runs,
-             const evaluation::Evaluator& evaluator) {
-  const QuantizeOptions& options = state.options;
-  const StatisticMap statistics = calibrate::collect(
-      model, calibrate::observed_values(plan), state.samples.source(),
-      {.batch = options.batch, .count = std::min(state.samples.calibration().count, kTrialSamples)},
-      state.context);
-  const QuantSolution solution =
-      calibrate::solve(model, plan, statistics, state.config.custom_observers);
-  const double plain = evaluator.sqnr(insert_qdq(model, plan, solution));
-  if (!options.bias_correction) return plain;
-  // Bias correction mends part of what equalisation does: they are tried together.
-  Model biased = model;
-  const LayerMeans means = measure_means(model, plan, runs, state.context);
-  correct_biases(biased, plan, solution, {runs, means}, state.context);
-  return std::max(plain, evaluator.sqnr(insert_qdq(biased, plan, solution)));
+/// A model calibrated with a few samples, and how near its worst output comes to float.
+class Trial {
+ public:
+  Trial(const Model& model, const QuantPlan& plan, const State& state,
+        const evaluation::Evaluator& evaluator)
+      : model_(model),
+        plan_(plan),
+        state_(state),
+        evaluator_(evaluator),
+        pass_(pass_first(model, plan, calibrate::observed_values(plan),
+                         {.source = state.samples.source(),
+                          .count = trial_samples(state).count,
+                          .batch = state.options.batch},
+                         state.context)),
+        solution_(calibrate::solve(model, plan, pass_.statistics, state.config.custom_observers)),
+        plain_(evaluator.sqnr(insert_qdq(model, plan, solution_))) {}
+
+  FirstPass take_pass() { return std::move(pass_); }
+  /// SQNR in dB with the biases of the float model.
+  double plain() const { return plain_; }
+  /// Bias correction mends part of what equalisation does: they are tried together.
+  double best(const Runs& runs) const {
+    if (!state_.options.bias_correction) return plain_;
+    Model biased = model_;
+    correct_biases(biased, plan_, solution_, {runs, pass_.means}, state_.context);
+    return std::max(plain_, evaluator_.sqnr(insert_qdq(biased, plan_, solution_)));
+  }
+
+ private:
+  const Model& model_;
+  const QuantPlan& plan_;
+  const State& state_;
+  const evaluation::Evaluator& evaluator_;
+  FirstPass pass_;
+  QuantSolution solution_;
+  double plain_;
+};
+
+/// Whether a scaled model comes nearer to float; the pass of the one that does is kept.
+bool is_better(const Model& scaled, const QuantPlan& plan, const Runs& runs,
+               const evaluation::Evaluator& evaluator, State& state) {
+  Trial with(scaled, plan, state, evaluator);
+  const double reached = with.best(runs);
+  Trial without(state.model, state.plan, state, evaluator);
+  // Correction takes most of a trial's time, and is not asked where it would change nothing.
+  const bool better = reached > without.plain() && reached > without.best(runs);
+  state.first = better ? with.take_pass() : without.take_pass();
+  return better;
 }
 
 /// Whether weights around some values gain much by it: those with one scale, and those of
@@ -66,7 +96,7 @@ void equalize_channels(State& state) {
   const bool asked = options.equalization == Equalization::Always;
   const bool wanted = asked || worth_trying(state.model, state.plan);
   if (!wanted && !has_gates(state.model)) return;
-  const Runs runs = trial_runs(state);
+  const Runs runs = state.samples.read(trial_samples(state), kTrialRun);
   // Where no samples are held out, those that both sides are calibrated with.
   std::optional<evaluation::Evaluator> own;
   if (!state.validation.able()) {
@@ -88,9 +118,7 @@ void equalize_channels(State& state) {
     plan.nodes.at(output_name(scaled.graph, node)).reason =
         "it undoes equalisation in front of a gate that reads float";
   }
-  const bool better = asked || trial(scaled, plan, state, runs, evaluator) >
-                                   trial(state.model, state.plan, state, runs, evaluator);
-  if (!better) return;
+  if (!asked && !is_better(scaled, plan, runs, evaluator, state)) return;
   state.model = std::move(scaled);
   state.plan = std::move(plan);
   state.config = std::move(config);

@@ -2,35 +2,17 @@
 // One layer at a time: partial runs must find what whole runs find.
 #include "analyze/sensitivity.h"
 
-#include <random>
-
 #include "analyze/layer_error.h"
 #include "analyze/partial.h"
 #include "calibrate/collect.h"
+#include "unit/analyze/noise.h"
 #include "unit/plan/networks.h"
 
 namespace quench {
 namespace {
 
 using testing::Network;
-
-/// Samples of the network's input from a seeded generator.
-class Noise final : public SampleSource {
- public:
-  explicit Noise(std::int64_t count) : count_(count) {}
-  std::int64_t size() const override { return count_; }
-  bool has_labels() const override { return true; }
-  Sample read(std::int64_t index) override {
-    std::mt19937 generator(static_cast<unsigned>(index) + 5);
-    std::normal_distribution<float> normal;
-    Tensor x = Tensor::zeros(DType::Float32, {1, 2, 4, 4});
-    for (float& each : x.mutable_data<float>()) each = normal(generator);
-    return {.inputs = {{"x", x}}, .label = 0, .name = "noise"};
-  }
-
- private:
-  std::int64_t count_;
-};
+using testing::Noise;
 
 /// A residual block: the value that the last layer reads has a way around the middle one.
 Network residual_network() {
