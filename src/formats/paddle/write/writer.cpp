@@ -180,12 +180,13 @@ std::string Writer::temporary(std::string_view stem, const ValueType& like) {
   return name;
 }
 
-Op Writer::op(const char* type) {
-  OpDesc& desc = *this->desc().add_ops();
-  desc.set_type(type);
+Op Op::named(OpDesc& desc, std::string_view type) {
+  desc.set_type(std::string(type));
   // Paddle's own tools ask every operator whether it is of the forward pass.
   return Op(desc).set("op_role", 0);
 }
+
+Op Writer::op(const char* type) { return Op::named(*desc().add_ops(), type); }
 
 void Writer::copy(const BlockDesc& block, const OpDesc& op,
                   const std::map<std::string, std::string>& inputs,

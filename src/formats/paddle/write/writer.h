@@ -34,6 +34,8 @@ inline constexpr const char* kYield = "yield";
 class Op {
  public:
   explicit Op(OpDesc& desc) : desc_(desc) {}
+  /// A new one.
+  static Op named(OpDesc& desc, std::string_view type);
   Op& in(const char* argument, const std::string& name) { return in(argument, Names{name}); }
   Op& in(const char* argument, const Names& names);
   Op& out(const char* argument, const std::string& name) { return out(argument, Names{name}); }
