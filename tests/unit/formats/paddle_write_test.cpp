@@ -279,13 +279,38 @@ TEST(PaddleWrite, UntouchedOperatorsOfPirAreTheSame) {
   }
 }
 
+/// What goes round in a loop has the types that the loop declares, also what has no meaning before
+/// it: Paddle reads no other.
+TEST(PaddleWrite, LoopsOfPirStartFromWhatTheyDeclare) {
+  const Folder folder;
+  save(load((source_dir() / "tests/unit/formats/paddle_cases/pir/exported.json").string()),
+       folder / "m.json");
+  const auto root = nlohmann::json::parse(read_all(folder / "m.json"));
+  std::map<int, nlohmann::json> types;
+  int loops = 0;
+  for (const auto& op : root["program"]["regions"][0]["blocks"][0]["ops"]) {
+    const auto& made = op["O"];
+    for (const auto& each : made.is_array() ? made : nlohmann::json::array({made})) {
+      if (each.contains("TT")) types[each["%"].get<int>()] = each["TT"];
+    }
+    if (op["#"] != "1.while") continue;
+    ++loops;
+    const auto& taken = op["regions"][0]["blocks"][0]["args"];
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      EXPECT_EQ(types.at(op["I"][i + 1]["%"].get<int>()), taken[i]["TT"]) << i;
+    }
+  }
+  EXPECT_EQ(loops, 1);
+}
+
 /// Paddle's own tool for quantisation stops at an operator that does not say so.
 TEST(PaddleWrite, OperatorsOfPirAreOfTheForwardPassInPrograms) {
   const fs::path cases = source_dir() / "tests/unit/formats/paddle_cases/pir";
   for (const char* name : {"layer", "image", "detection"}) {
     const Folder folder;
     save(load((cases / (std::string(name) + ".json")).string()), folder / "m.pdmodel");
-    for (const auto& op : program_at(folder / "m.pdmodel").blocks(0).ops()) {
+    const auto program = program_at(folder / "m.pdmodel");
+    for (const auto& op : program.blocks(0).ops()) {
       EXPECT_TRUE(std::ranges::any_of(
           op.attrs(), [](const auto& attr) { return attr.name() == "op_role" && attr.i() == 0; }))
           << name << ": " << op.type();

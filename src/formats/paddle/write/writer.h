@@ -63,7 +63,9 @@ class Writer {
   void call(ValueId value, const std::string& name);
   /// A constant that an operator makes: no parameter.
   void make(ValueId constant);
-  /// The value is a variable of an outer block.
+  /// The operator that makes a variable says how far its scale reaches.
+  void note_reach(const std::string& variable, float reach);
+  /// The value is a variable of an outer block, or one that there is.
   void alias(ValueId value, const std::string& outer);
   bool taken(const std::string& name) const;
   /// A parameter that is made from a constant, once, in another form than the constant's.
