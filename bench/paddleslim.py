@@ -25,11 +25,8 @@ import numpy as np
 BUILD = pathlib.Path(os.environ.get("QUENCH_BINARY", common.SOURCE / "build/release"))
 HERE = pathlib.Path(__file__).parent
 ALGOS = ("abs_max", "avg", "hist", "KL", "mse", "emd")
-# What our quant_post_static does with its defaults, which are PaddleSlim's: three kinds of layers,
-# every sample calibrates, weights by their largest number, no biases corrected. PaddleSlim has no
-# parameter for equalisation, and ours equalises where samples say that it helps.
-SAME_JOB = ("--op-types", "Conv,MatMul,Gemm", "--held-out", "0", "--hist-percent", "0.9999",
-            "--weight-observer", "channel_wise_abs_max", "--bias-correction", "none")
+# Our quant_post_static with its defaults, which are PaddleSlim's. That has no parameter for
+# equalisation, and ours equalises where samples say that it helps.
 PADDLE = {"ppocr_v2_cls": "ch_ppocr_mobile_v2.0_cls", "ppocrv4_det": "ppocrv4_det",
           "pplcnet_x0_25_textline_ori": "PP-LCNet_x0_25_textline_ori"}
 TITLE = "Beside PaddleSlim"
@@ -69,9 +66,7 @@ def theirs(model, samples, algo, where, options):
 
 
 def ours(model, samples, algo, where):
-    where.mkdir(exist_ok=True)
-    cost = timed([BUILD / "quench", "quantize", model, "-o", where / "model.pdmodel", "--target",
-                  "paddle", "--data", samples, "--activation-observer", algo, *SAME_JOB, "--quiet"])
+    cost = timed([BUILD / "quench_post_static", model, samples, algo, where])
     return where / "model.pdmodel", cost
 
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "quench/analysis.h"
 #include "quench/quantize.h"
@@ -38,6 +40,10 @@ struct SensitivityOptions {
   /// from. One layer at a time gets its float weights back and loses its quantisation: what is left
   /// out best comes first.
   std::string float_model;
+  /// Of a model that is quantised already: ONNX's types of the layers to rank, empty for all; and
+  /// its own metric, where it is known.
+  std::vector<std::string> op_types;
+  std::optional<double> quantized_metric;
 };
 
 /// Quantises one layer at a time, ranks the layers, and writes `save_dir`/analysis.txt.

@@ -108,6 +108,7 @@ class AnalysisPTQ {
   explicit AnalysisPTQ(AnalysisPtqOptions options, Context context = {});
   StatisticsResult statistical_analyse() const;
   SensitivityResult metric_error_analyse() const;
+  /// By `eval_function`, or top1 of labels: SQNR, which is of decibels, is no target.
   TargetResult get_target_quant_model(double target_metric) const;
 
  private:
@@ -121,8 +122,11 @@ struct AnalysisQatOptions {
   std::string float_model_dir;  ///< what it was made from
   std::string model_filename;   ///< in both folders
   std::string params_filename;
-  EvalFunction eval_function;  ///< as for AnalysisPTQ
-  DataOptions data_loader;     ///< samples to evaluate with; their labels where there are any
+  /// The layers that are looked at, by Paddle's names or ONNX's; empty: all.
+  std::vector<std::string> quantizable_op_type = {"conv2d", "depthwise_conv2d", "mul"};
+  std::optional<double> qat_metric;  ///< the quantised model's score, where it is known
+  EvalFunction eval_function;        ///< as for AnalysisPTQ
+  DataOptions data_loader;           ///< samples to evaluate with; their labels where there are any
   std::string save_dir = "analysis_results";
   bool resume = false;
 };

@@ -19,7 +19,8 @@ struct AnalysisQuantConfig : PtqConfig {
 /// The parameters of Analysis, which took the place of AnalysisPTQ in PaddleSlim 2.5.
 struct AnalysisOptions {
   std::string float_model_dir;  ///< as `model_dir` of `quant_post_static`
-  std::string quant_model_dir;  ///< a trained model: not there, must be empty
+  /// A model that is quantised already, by whatever tool: `metric_error_analyse` ranks its layers.
+  std::string quant_model_dir;
   std::string model_filename;
   std::string params_filename;
   DataOptions data_loader;  ///< as AnalysisPTQ's
@@ -40,6 +41,7 @@ class Analysis {
 
  private:
   AnalysisPtqOptions options_;
+  std::string quant_model_dir_;
   Context context_;
 };
 

@@ -74,6 +74,7 @@ struct QuantPlan {
   std::string target;
   std::string isa;                          ///< "avx2": sums of two products must fit in 16 bits
   bool integer_clip = false;                ///< the target has a Clip of integers
+  bool round_for_layers_only = false;       ///< as the configuration has it
   std::map<std::string, NodePlan> nodes;    ///< by `output_name`
   std::map<std::string, ValuePlan> values;  ///< activations by name; absent: Float
   std::vector<WeightPlan> weights;

@@ -48,6 +48,9 @@ class QuantConfig {
   std::vector<std::string> skip_quant_node;      ///< node names
   std::vector<std::string> skip_tensor_list;     ///< value names: nodes that read or make them
   std::vector<std::string> quantizable_op_type;  ///< empty: all that the target can do
+  /// Only nodes that are quantised read rounded numbers. What others read stays in float, and of
+  /// its scale the file takes note: it is for who runs those on integers, too. Files of Paddle can.
+  bool round_for_layers_only = false;
   std::string target = "onnxruntime";
   std::string isa;  ///< "", "avx2", "vnni"
   /// Observers where no rule names one.

@@ -156,6 +156,9 @@ void take(Keywords& words, Call& call, AnalysisQatOptions& options) {
   options.float_model_dir = words.take_text("float_model_dir");
   options.model_filename = words.take_text("model_filename");
   options.params_filename = words.take_text("params_filename");
+  options.quantizable_op_type = words.take_as("quantizable_op_type", options.quantizable_op_type);
+  const py::object known = words.take("qat_metric");
+  if (!known.is_none()) options.qat_metric = known.cast<double>();
   PtqConfig unused;
   take_analysis(
       words, call, options, unused, nullptr,

@@ -322,6 +322,21 @@ void clamp_input(Graph& graph, std::size_t place, const Range& bounds) {
 
 }  // namespace
 
+void QuantizedLayers::keep_types(const std::vector<std::string>& op_types) {
+  std::vector<Layer> layers;
+  std::vector<Site> sites;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    if (std::ranges::find(op_types, layers_[i].op_type) == op_types.end()) continue;
+    layers.push_back(std::move(layers_[i]));
+    sites.push_back(std::move(sites_[i]));
+  }
+  if (layers.empty()) {
+    fail(ErrorKind::BadConfig, "no quantised layer is one of {}", fmt::join(op_types, ", "));
+  }
+  layers_ = std::move(layers);
+  sites_ = std::move(sites);
+}
+
 Model QuantizedLayers::without(std::size_t layer) const {
   const Site& site = sites_[layer];
   Model model = model_;

@@ -28,6 +28,8 @@ class QuantizedLayers {
 
   /// The quantised model, with the names of the float model's inputs and outputs.
   const Model& model() const noexcept { return model_; }
+  /// Leaves layers of other types out of `layers`. Error(BadConfig) where none is left.
+  void keep_types(const std::vector<std::string>& op_types);
   /// In the order in which they run.
   const std::vector<Layer>& layers() const noexcept { return layers_; }
   /// Bits that a weight is stored in.

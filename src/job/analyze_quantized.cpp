@@ -36,8 +36,9 @@ std::vector<SampleScore> score(const analyze::Evaluation& with, const Model& mod
   return with.evaluator->samples_here(model, *with.metric);
 }
 
-void rank(const QuantizedLayers& quantized, analyze::Evaluation& with, Checkpoint& checkpoint,
-          const Context& context, SensitivityResult& result) {
+void rank(const QuantizedLayers& quantized, const SensitivityOptions& how,
+          analyze::Evaluation& with, Checkpoint& checkpoint, const Context& context,
+          SensitivityResult& result) {
   // A function only orders: "cosine" is a mean of which more is better.
   const evaluation::SampleMetric by_function("cosine", {"function"});
   const evaluation::SampleMetric& metric = with.eval ? by_function : *with.metric;
@@ -53,7 +54,8 @@ void rank(const QuantizedLayers& quantized, analyze::Evaluation& with, Checkpoin
   result.metric = with.eval ? "function" : metric.name();
   result.higher_is_better = metric.info().higher_is_better;
   result.layers = analyze::rank(layers, metric, scores, /*reverse=*/true);
-  result.quantized_metric = metric.value(score(with, quantized.model()));
+  result.quantized_metric =
+      how.quantized_metric ? *how.quantized_metric : metric.value(score(with, quantized.model()));
   if (!with.eval) {
     result.samples = with.evaluator->data().size();
     result.float_metric = metric.value(with.evaluator->own_samples(metric));
@@ -84,6 +86,7 @@ SensitivityResult analyze_quantized(const std::string& quantized_path,
   } catch (Error& error) {
     throw error.in(quantized_path);
   }
+  if (!how.op_types.empty()) quantized->keep_types(how.op_types);
   SensitivityResult result{.reverse = true, .strangers = quantized->strangers()};
   if (!result.strangers.empty()) {
     context.warn(
@@ -104,7 +107,7 @@ SensitivityResult analyze_quantized(const std::string& quantized_path,
       context);
   result.resumed = options.resume ? 1 : 0;
   const auto began = Clock::now();
-  rank(*quantized, with, checkpoint, context, result);
+  rank(*quantized, how, with, checkpoint, context, result);
   if (with.eval) result.float_metric = with.eval(plain);
   result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   if (!context.writes()) return result;

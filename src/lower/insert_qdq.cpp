@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "ir/noted_scale.h"
 #include "lower/hard_gate.h"
 #include "lower/params.h"
 #include "quench/lower.h"
@@ -47,7 +48,7 @@ class Writer {
     const std::vector<Node> nodes = std::move(graph_.nodes);
     num_planned_ = graph_.values().size();
     for (const ValueId input : graph_.inputs) {
-      if (has_params(input)) quantize(input, input);
+      if (!plan_.round_for_layers_only && has_params(input)) quantize(input, input);
     }
     for (const Node& node : nodes) write(node);
     graph_.nodes = std::move(written_);
@@ -72,10 +73,14 @@ class Writer {
       if (weights_.contains({name, i})) {
         node.inputs[i] = weight({name, i}, read);
       } else if (has_params(read)) {
-        node.inputs[i] = dequantize(read);
+        node.inputs[i] = rounds(node) ? dequantize(read) : noted(read);
       }
     }
     if (bias) write_bias({name, 1}, value_params(plan_, solution_, input), node);
+    if (plan_.round_for_layers_only) {
+      written_.push_back(std::move(node));
+      return;
+    }
     std::vector<std::pair<ValueId, ValueId>> made;  // the planned value, and who now holds it
     for (ValueId& output : node.outputs) {
       if (!has_params(output)) continue;
@@ -90,6 +95,21 @@ class Writer {
       quantize(planned, holder);
       if (planned != holder) dequantize_into(planned, planned);
     }
+  }
+
+  bool rounds(const Node& node) const {
+    return !plan_.round_for_layers_only || plan_.of(graph_, node).kind == NodePlan::Kind::Integer;
+  }
+
+  /// The value as it is, behind a node that only says its scale.
+  ValueId noted(ValueId planned) {
+    const auto known = noted_.find(planned);
+    if (known != noted_.end()) return known->second;
+    const std::string name = graph_[planned].name;
+    const ValueId same = graph_.add_fresh(name + "_noted");
+    emit("Identity", name, {planned}, same);
+    written_.back().set(kNotedScale, stored_of(planned).params->scale[0]);
+    return noted_[planned] = same;
   }
 
   /// A HardSigmoid that only clips its input's steps needs no float.
@@ -185,6 +205,7 @@ class Writer {
   }
 
   ValueId dequantize(ValueId planned) {
+    if (!integers_.contains(planned)) quantize(planned, planned);
     const ValueId output = graph_.add_fresh(graph_[planned].name + "_DequantizeLinear_Output");
     dequantize_into(planned, output);
     return output;
@@ -279,6 +300,7 @@ class Writer {
   std::set<WeightKey> weights_;
   std::map<std::string, StoredParams> stored_;
   std::map<ValueId, ValueId> integers_;
+  std::map<ValueId, ValueId> noted_;
   std::vector<Weight> quantized_;
   std::vector<Node> written_;
 };

@@ -27,8 +27,10 @@ QuantPlan make_plan(const Model& model, const QuantConfig& given) {
   const plan::Job job(model, config);
   plan::check_names(job.graph, config);
   plan::check_settings(config);
-  QuantPlan result{
-      .target = config.target, .isa = config.isa, .integer_clip = job.target.integer_clip};
+  QuantPlan result{.target = config.target,
+                   .isa = config.isa,
+                   .integer_clip = job.target.integer_clip,
+                   .round_for_layers_only = config.round_for_layers_only};
   std::vector<NodePlan> nodes = plan::classify(job);
   plan::choose(job, nodes);
   plan::place_specs(job, nodes, result);

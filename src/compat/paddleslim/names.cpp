@@ -2,6 +2,8 @@
 // PaddleSlim's names for files and operators.
 #include "compat/paddleslim/names.h"
 
+#include <set>
+
 #include "base/file.h"
 #include "base/format.h"
 #include "formats/registry.h"
@@ -55,6 +57,18 @@ const std::map<std::string, Names>& paddle_types() {
       {"hard_swish", {"HardSwish"}},
       {"hard_sigmoid", {"HardSigmoid"}},
       {"gelu", {"Gelu"}},
+      {"swish", {"Swish", "Sigmoid"}},
+      {"softplus", {"Softplus"}},
+      {"prelu", {"PRelu"}},
+      {"pow", {"Pow"}},
+      {"elementwise_pow", {"Pow"}},
+      {"mean", {"ReduceMean"}},
+      {"reduce_mean", {"ReduceMean"}},
+      {"reduce_sum", {"ReduceSum"}},
+      {"reduce_max", {"ReduceMax"}},
+      {"reduce_min", {"ReduceMin"}},
+      {"arg_max", {"ArgMax"}},
+      {"argmax", {"ArgMax"}},
       {"layer_norm", {"LayerNormalization"}},
       {"split", {"Split"}},
       {"reshape2", {"Reshape"}},
@@ -66,6 +80,19 @@ const std::map<std::string, Names>& paddle_types() {
       {"bilinear_interp_v2", {"Resize"}},
   };
   return types;
+}
+
+Names onnx_names(const Names& types) {
+  std::set<std::string> found;
+  for (const std::string& type : types) {
+    const auto paddle = paddle_types().find(type);
+    if (paddle == paddle_types().end()) {
+      found.insert(type);
+    } else {
+      found.insert(paddle->second.begin(), paddle->second.end());
+    }
+  }
+  return {found.begin(), found.end()};
 }
 
 }  // namespace quench::compat

@@ -12,6 +12,8 @@ namespace quench::compat {
 
 /// What Paddle calls ONNX's operators, as layers (Conv2D) and as operators (conv2d).
 const std::map<std::string, std::vector<std::string>>& paddle_types();
+/// Types by Paddle's names as ONNX's, each once; those that Paddle does not know are ONNX's.
+std::vector<std::string> onnx_names(const std::vector<std::string>& types);
 /// Whether the model at a path, as `model_path` makes it, is Paddle's.
 bool is_paddle(const std::string& path);
 /// Whether one that is written there will be.

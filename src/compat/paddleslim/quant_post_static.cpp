@@ -124,6 +124,8 @@ QuantizeOptions job_of(const PtqConfig& options, bool paddle) {
   config.hist_percent = options.hist_percent;
   config.skip_tensor_list = options.skip_tensor_list;
   if (!options.is_full_quantize) {
+    // PaddleSlim rounds what the listed types read, and takes note of the scales of the rest.
+    config.round_for_layers_only = paddle;
     config.quantizable_op_type =
         onnx_types(options.quantizable_op_type, find_target(config.target));
   }

@@ -85,6 +85,7 @@ Model read_model(const ModelFiles& files, const std::shared_ptr<const MappedFile
   const bool pir = is_pir(bytes);
   Program parsed = pir ? read_pir(bytes) : read_desc(bytes);
   unify_quantization(parsed);
+  drop_unread(parsed);
   expect_readable(parsed);
   const std::map<std::string, Tensor> parameters = read_parameters(parsed, files);
   Model model = translate(parsed, parameters);

@@ -24,6 +24,14 @@ std::vector<std::string> names_of(std::string_view list) {
   return names;
 }
 
+/// Operators that write into one of their operands, which goes on under its own number. Others that
+/// work in place are the last to read what they change.
+std::optional<std::size_t> written_operand(std::string_view name) {
+  if (name == "array_write_" || name == "increment_") return 0;
+  if (name == "assign_out_") return 1;
+  return std::nullopt;
+}
+
 class Reader {
  public:
   Program read(const Json& root) {
@@ -219,7 +227,12 @@ class Reader {
       read_operands(json, *row, op);
       read_regions(json, op, block, depth);
     }
-    read_results(json, row, op, block);
+    const auto written = row == nullptr ? std::nullopt : written_operand(name);
+    if (written) {
+      read_written(json, *row, *written, op);
+    } else {
+      read_results(json, row, op, block);
+    }
     program_.blocks[block].ops.push_back(std::move(op));
   }
 
@@ -250,6 +263,15 @@ class Reader {
       const std::size_t at = read_block(inner, static_cast<int>(block), depth + 1);
       op.attrs.push_back({format("block_{}", number++), BlockIndex{static_cast<std::int64_t>(at)}});
     }
+  }
+
+  void read_written(const Json& json, const OpRow& row, std::size_t operand, OpItem& op) {
+    Names target = find(pir::at(pir::items(json, "I"), operand));
+    const std::int64_t id = pir::integer(pir::at(pir::items(json, "O"), 0), "%");
+    if (id != 0 && !values_.emplace(id, target).second) {
+      fail(ErrorKind::BadModel, "two values have the number {}", id);
+    }
+    op.outputs.push_back({names_of(row.outputs).front(), std::move(target)});
   }
 
   void read_results(const Json& json, const OpRow* row, OpItem& op, std::size_t block) {

@@ -17,7 +17,8 @@ std::vector<const OpRow*> collect() {
        {activation_rows(), arithmetic_rows(), layer_rows(),  norm_rows(),   reduce_rows(),
         shape_rows(),      slice_rows(),      pick_rows(),   create_rows(), image_rows(),
         quant_rows(),      control_rows(),    rnn_rows(),    crf_rows(),    detection_rows(),
-        function_rows(),   pair_rows(),       window_rows(), place_rows(),  diagonal_rows()}) {
+        function_rows(),   pair_rows(),       window_rows(), place_rows(),  diagonal_rows(),
+        scan_rows(),       order_rows(),      region_rows(), array_rows()}) {
     for (const OpRow& row : family) rows.push_back(&row);
   }
   return rows;

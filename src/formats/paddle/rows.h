@@ -81,5 +81,9 @@ std::span<const OpRow> pair_rows();
 std::span<const OpRow> window_rows();
 std::span<const OpRow> place_rows();
 std::span<const OpRow> diagonal_rows();
+std::span<const OpRow> scan_rows();
+std::span<const OpRow> order_rows();
+std::span<const OpRow> region_rows();
+std::span<const OpRow> array_rows();
 
 }  // namespace quench::paddle

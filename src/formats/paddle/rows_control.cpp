@@ -88,8 +88,22 @@ void read_if(Op& op) {
 struct Turn {
   std::vector<ValueId> start;
   Names before;
-  Names after;  ///< the condition, then as many as go round
+  Names after;         ///< the condition, then as many as go round
+  Names stacked = {};  ///< arrays that get one element each turn
 };
+
+/// Of an array that has been written once.
+ValueId only_element(Translator& translator, const std::string& array) {
+  const ValueId first = translator.add_constant(
+      "first", Tensor::of<std::int64_t>({1}, std::initializer_list<std::int64_t>{0}));
+  const ValueId element = translator.add(array);
+  Node node;
+  node.op_type = "Squeeze";
+  node.inputs = {translator.lookup(array), first};
+  node.outputs = {element};
+  translator.graph().nodes.push_back(std::move(node));
+  return element;
+}
 
 std::vector<ValueId> loop(Op& op, const Block& block, const std::string& condition,
                           const Turn& turn) {
@@ -125,10 +139,12 @@ std::vector<ValueId> loop(Op& op, const Block& block, const std::string& conditi
       }
       give(translator, value);
     }
+    for (const std::string& name : turn.stacked) give(translator, only_element(translator, name));
   }
   std::vector<ValueId> inputs{kNoValue, op.reshape(op.in("Condition"), {})};
   inputs.insert(inputs.end(), turn.start.begin(), turn.start.end());
-  return op.nodes("Loop", inputs, turn.start.size(), {{"body", GraphBox(std::move(body))}});
+  return op.nodes("Loop", inputs, turn.start.size() + turn.stacked.size(),
+                  {{"body", GraphBox(std::move(body))}});
 }
 
 void note_written(const Program& program, const Block& block, std::set<std::string>& names) {
@@ -154,10 +170,46 @@ ValueId as_declared(Op& op, const Block& block, const std::string& name, ValueId
   return other ? op.constant(Tensor::zeros(var->dtype, before->shape())) : value;
 }
 
+bool writes(const OpItem& op, const std::string& name) {
+  return std::ranges::any_of(op.outputs, [&](const Argument& output) {
+    return std::ranges::find(output.variables, name) != output.variables.end();
+  });
+}
+
+/// Whether an array gets its next element in each turn: it is written at one place, where the
+/// turns so far are counted from 0.
+bool is_stacked(Op& op, const Block& block, const std::string& name) {
+  const auto writer =
+      std::ranges::find_if(block.ops, [&](auto& each) { return writes(each, name); });
+  if (writer == block.ops.end() || writer->type != "write_to_array") return false;
+  const auto place = std::ranges::find(writer->inputs, "I", &Argument::name);
+  const auto again =
+      std::find_if(writer + 1, block.ops.end(), [&](auto& each) { return writes(each, name); });
+  if (again == block.ops.end() && place != writer->inputs.end() && place->variables.size() == 1) {
+    const std::string& counter = place->variables[0];
+    const Tensor* start = op.constant_of(op.translator().find(counter));
+    const auto counts = [&](const OpItem& each) { return writes(each, counter); };
+    const auto step = std::find_if(writer, block.ops.end(), counts);
+    const Attr* by = step == block.ops.end() ? nullptr : step->find("step");
+    if (step != block.ops.end() && by == nullptr) by = step->find("value");
+    const auto* one = by == nullptr ? nullptr : std::get_if<double>(&by->data);
+    if (start != nullptr && start->size() == 1 && to_float(*start)[0] == 0 &&
+        std::ranges::count_if(block.ops, counts) == 1 && step != block.ops.end() &&
+        step->type == "increment" && one != nullptr && *one == 1) {
+      return true;
+    }
+  }
+  fail(ErrorKind::Unsupported,
+       "the array '{}' is read where a loop appends to it once a turn, or where it is begun before "
+       "the loop",
+       name);
+}
+
 /// What the block writes of the variables around it goes round.
 void read_while_block(Op& op) {
   Translator& translator = op.translator();
-  const Block& block = op.inner_block("sub_block");
+  const bool pir = op.item().find("sub_block") == nullptr;
+  const Block& block = op.inner_block(pir ? "block_0" : "sub_block");
   (void)op.in("Condition");
   const std::string condition = op.names("Condition").front();
   std::set<std::string> written;
@@ -166,7 +218,10 @@ void read_while_block(Op& op) {
   Turn turn;
   for (const std::string& name : written) {
     const ValueId value = translator.find(name);
-    if (value == kNoValue) continue;
+    if (value == kNoValue) {
+      if (is_stacked(op, block, name)) turn.stacked.push_back(name);
+      continue;
+    }
     turn.start.push_back(as_declared(op, block, name, value));
     turn.before.push_back(name);
     op.takes(name, turn.start.back());
@@ -174,11 +229,14 @@ void read_while_block(Op& op) {
   turn.after = turn.before;
   turn.after.insert(turn.after.begin(), condition);
   const std::vector<ValueId> after = loop(op, block, condition, turn);
+  turn.before.insert(turn.before.end(), turn.stacked.begin(), turn.stacked.end());
   for (std::size_t i = 0; i < after.size(); ++i) op.become(turn.before[i], after[i]);
 }
 
 void read_while(Op& op) {
-  if (op.item().find("block_0") == nullptr) {
+  // PIR's loops over what is written in place take and give nothing, either.
+  const Attr* region = op.item().find("block_0");
+  if (region == nullptr || (!op.has("X") && op.num_outputs("Out") == 0)) {
     read_while_block(op);
     return;
   }

@@ -268,35 +268,6 @@ void read_box_coder(Op& op) {
   }
 }
 
-/// The image of a box: how many counts of boxes, summed up, it has passed.
-void read_roi_align(Op& op) {
-  const ValueId rois = op.in("ROIs");
-  ValueId images = kNoValue;
-  const ValueId boxes = op.size_of(rois, 0);
-  if (op.has("RoisNum")) {
-    const ValueId zero = op.constant(Tensor::scalar<std::int64_t>(0));
-    const ValueId ends = op.node("CumSum", {op.cast(op.in("RoisNum"), DType::Int64), zero});
-    const ValueId one = op.constant(Tensor::scalar<std::int64_t>(1));
-    const ValueId numbers = op.node("Range", {zero, op.reshape(boxes, {}), one});
-    const ValueId passed =
-        op.node("LessOrEqual", {op.unsqueeze(ends, {1}), op.unsqueeze(numbers, {0})});
-    images = op.reduce("ReduceSum", op.cast(passed, DType::Int64), {0}, false);
-  } else {
-    images = op.node("ConstantOfShape", {boxes},
-                     {{"value", Tensor::of<std::int64_t>({1}, {std::int64_t{0}})}});
-  }
-  const bool aligned = op.flag("aligned");
-  const std::int64_t ratio = op.integer("sampling_ratio");
-  op.set("Out", op.node("RoiAlign", {op.in("X"), rois, images},
-                        {{"mode", std::string("avg")},
-                         {"output_height", op.integer("pooled_height")},
-                         {"output_width", op.integer("pooled_width")},
-                         {"sampling_ratio", std::max<std::int64_t>(ratio, 0)},
-                         {"spatial_scale", static_cast<float>(op.real("spatial_scale"))},
-                         {"coordinate_transformation_mode",
-                          std::string(aligned ? "half_pixel" : "output_half_pixel")}}));
-}
-
 /// Of boxes in the order of their scores: those that overlap no better one too much.
 void read_nms(Op& op) {
   const ValueId boxes = op.in("Boxes");
@@ -333,10 +304,11 @@ constexpr auto kRows = std::to_array<OpRow>({
      read_multiclass_nms},
     {"multiclass_nms2", "-", "BBoxes Scores", "Out Index", kNmsAttributes, read_multiclass_nms},
     {"multiclass_nms", "-", "BBoxes Scores", "Out", kNmsAttributes, read_multiclass_nms},
+    {"matrix_nms", "", "BBoxes Scores", "Out Index RoisNum",
+     "score_threshold nms_top_k keep_top_k post_threshold use_gaussian=false gaussian_sigma=2 "
+     "background_label=0 normalized=true",
+     read_matrix_nms},
     {"nms", "", "Boxes", "KeepBoxesIdxs", "iou_threshold|threshold=1", read_nms},
-    {"roi_align", "", "X ROIs RoisNum", "Out",
-     "pooled_height=1 pooled_width=1 spatial_scale=1 sampling_ratio=-1 aligned=false",
-     read_roi_align, 16},
 });
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Paddle's convolutions and pools.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/format.h"
 #include "formats/paddle/layout.h"
@@ -203,6 +204,22 @@ ValueId pool(Op& op, const Layout& layout, ValueId x) {
   return op.node(is_max ? "MaxPool" : "AveragePool", {x}, attributes);
 }
 
+/// Paddle takes no absolute values, so that only even norms are norms.
+void read_lp_pool(Op& op) {
+  const Layout layout(op, "X", op.text("data_format"));
+  const double norm = op.real("norm_type");
+  const bool plain = !op.flag("global_pooling") && !op.flag("adaptive");
+  if (!plain || norm < 2 || norm > 64 || std::fmod(norm, 2) != 0) {
+    fail(ErrorKind::Unsupported, "it is read for windows and an even norm; its norm is {}", norm);
+  }
+  Attributes attributes{{"kernel_shape", op.numbers("ksize")},
+                        {"strides", op.integers("strides")},
+                        {"p", static_cast<std::int64_t>(norm)}};
+  add_padding(op, attributes, 2);
+  if (op.flag("ceil_mode")) attributes.emplace_back("ceil_mode", std::int64_t{1});
+  layout.set(op, "Out", op.node("LpPool", {layout.first(op, op.in("X"))}, attributes));
+}
+
 void read_pool(Op& op) {
   const Layout layout(op, "X", op.text("data_format"));
   layout.set(op, "Out", pool(op, layout, layout.first(op, op.in("X"))));
@@ -240,6 +257,11 @@ constexpr auto kRows = std::to_array<OpRow>({
      "global_pooling=false adaptive=false ceil_mode=false data_format=NCHW",
      read_pool},
     {"pool2d", "", "X ksize:", "Out", kPoolAttributes, read_pool},
+    {"lp_pool2d", "", "X ksize:", "Out",
+     "ksize|kernel_size strides=1,1 paddings=0,0 padding_algorithm=EXPLICIT pooling_type=lp "
+     "global_pooling=false adaptive=false exclusive=true ceil_mode=false data_format=NCHW "
+     "norm_type=2",
+     read_lp_pool, 18},
     {"conv3d", "", "Input Filter / Bias", "Output", kConv3d, read_conv},
     {"conv3d_transpose", "", "Input Filter output_size: / Bias", "Output", kTranspose3d,
      read_conv_transpose},

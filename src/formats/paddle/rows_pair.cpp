@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of two and more tensors that ONNX has no operator for, and products with vectors.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <numbers>
@@ -118,6 +119,64 @@ void read_dot(Op& op) {
   op.set("Out", op.reduce("ReduceSum", op.node("Mul", {op.in("X"), op.in("Y")}), {-1}, keep));
 }
 
+/// Every product of an element of each: sizes multiply.
+void read_kron(Op& op) {
+  const std::int64_t rank_x = op.need_rank("X");
+  const std::int64_t rank_y = op.need_rank("Y");
+  const std::int64_t rank = std::max(rank_x, rank_y);
+  const auto in_front = [&](ValueId value, std::int64_t has) {
+    std::vector<std::int64_t> axes;
+    for (std::int64_t i = has; i < rank; ++i) axes.push_back(i - has);
+    return axes.empty() ? value : op.unsqueeze(value, axes);
+  };
+  const ValueId x = in_front(op.in("X"), rank_x);
+  const ValueId y = in_front(op.in("Y"), rank_y);
+  std::vector<std::int64_t> even, odd;
+  for (std::int64_t i = 0; i < rank; ++i) {
+    even.push_back(2 * i);
+    odd.push_back(2 * i + 1);
+  }
+  const ValueId all = op.node("Mul", {op.unsqueeze(x, odd), op.unsqueeze(y, even)});
+  op.set("Out", op.node("Reshape", {all, op.node("Mul", {op.sizes(x), op.sizes(y)})}));
+}
+
+/// The axis of three that is given, or the first.
+std::int64_t axis_of_three(Op& op) {
+  constexpr std::int64_t kNone = 9;
+  const std::int64_t given = op.integer("dim");
+  if (given != kNone) return given;
+  const Shape shape = op.shape("X").value_or(Shape());
+  const auto three = std::ranges::find(shape, 3);
+  if (three == shape.end()) fail(ErrorKind::BadModel, "no dimension of its input has size 3");
+  return three - shape.begin();
+}
+
+void read_cross(Op& op) {
+  const std::int64_t axis = axis_of_three(op);
+  const auto turned = [&](std::string_view input, std::vector<std::int64_t> order) {
+    return op.node("Gather", {op.in(input), op.ints(std::move(order))}, {{"axis", axis}});
+  };
+  const ValueId right = op.node("Mul", {turned("X", {1, 2, 0}), turned("Y", {2, 0, 1})});
+  const ValueId left = op.node("Mul", {turned("X", {2, 0, 1}), turned("Y", {1, 2, 0})});
+  op.set("Out", op.node("Sub", {right, left}));
+}
+
+/// Of each row the tensor that its number names.
+void read_multiplex(Op& op) {
+  const std::vector<ValueId> inputs = op.ins("X");
+  if (inputs.empty()) fail(ErrorKind::BadModel, "it has no tensors to choose from");
+  const ValueId all = op.node("Concat",
+                              [&] {
+                                std::vector<ValueId> parts;
+                                for (const ValueId each : inputs)
+                                  parts.push_back(op.unsqueeze(each, {1}));
+                                return parts;
+                              }(),
+                              {{"axis", std::int64_t{1}}});
+  const ValueId place = op.cast(op.reshape(op.in("Ids"), {-1, 1}), DType::Int64);
+  op.set("Out", op.node("GatherND", {all, place}, {{"batch_dims", std::int64_t{1}}}));
+}
+
 constexpr std::string_view kTwo = "X Y";
 
 constexpr auto kRows = std::to_array<OpRow>({
@@ -137,6 +196,9 @@ constexpr auto kRows = std::to_array<OpRow>({
     {"addmm", "", "Input X Y", "Out", "Beta|beta=1 Alpha|alpha=1", read_addmm},
     {"mv", "", "X Vec", "Out", "", read_mv},
     {"dot", "", kTwo, "Out", "", read_dot},
+    {"kron", "", kTwo, "Out", "", read_kron},
+    {"cross", "", kTwo, "Out", "dim|axis=9", read_cross},
+    {"multiplex", "", "X Ids", "Out", "", read_multiplex},
 });
 
 }  // namespace

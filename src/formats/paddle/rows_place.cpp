@@ -112,16 +112,34 @@ void read_index_put(Op& op) {
                         {{"reduction", std::string(op.flag("accumulate") ? "add" : "none")}}));
 }
 
-/// Each part so many times, or as often as a tensor of constants says.
+/// 0, 1, ... each as often as it says: the number of parts that end before a place.
+ValueId repeated(Op& op, ValueId counts) {
+  const ValueId zero = op.constant(Tensor::scalar<std::int64_t>(0));
+  const ValueId one = op.constant(Tensor::scalar<std::int64_t>(1));
+  const ValueId ends = op.node("CumSum", {counts, zero});
+  const ValueId total = op.reduce("ReduceSum", counts, {0}, false);
+  const ValueId places = op.node("Range", {zero, total, one});
+  const ValueId passed =
+      op.node("LessOrEqual", {op.unsqueeze(ends, {0}), op.unsqueeze(places, {1})});
+  return op.reduce("ReduceSum", op.cast(passed, DType::Int64), {1}, false);
+}
+
+/// Each part so many times, or as often as a tensor says.
 void read_repeat(Op& op) {
   const std::int64_t rank = op.need_rank("X");
   const std::int64_t given = op.integer("dim");
   const std::int64_t axis = given < 0 ? given + rank : given;
   if (axis < 0 || axis >= rank) fail(ErrorKind::BadModel, "it has no dimension {}", given);
   if (op.has("RepeatsTensor")) {
+    const IntList given_counts = op.list("RepeatsTensor");
+    if (given_counts.computed()) {
+      op.set("Out",
+             op.node("Gather", {op.in("X"), repeated(op, given_counts.value)}, {{"axis", axis}}));
+      return;
+    }
     Ints places;
     constexpr std::int64_t kMost = 1 << 20;
-    const Ints counts = op.numbers("RepeatsTensor");
+    const Ints& counts = given_counts.numbers;
     for (std::size_t i = 0; i < counts.size(); ++i) {
       if (counts[i] < 0 || counts[i] > kMost - std::ssize(places)) {
         fail(ErrorKind::Unsupported, "it repeats a part {} times", counts[i]);

@@ -40,25 +40,88 @@ Ints paddings(Op& op) {
   return given;
 }
 
+/// How many elements a window has.
+std::int64_t size_of(const Ints& kernel) {
+  return kernel[0] > kMost / kernel[1] ? kMost : kernel[0] * kernel[1];
+}
+
+/// Filters that pick each element of a window, for each channel.
+Tensor picks(std::int64_t channels, const Ints& kernel) {
+  const std::int64_t window = size_of(kernel);
+  if (window > kMost / window || channels > kMost / (window * window)) {
+    fail(ErrorKind::Unsupported, "its windows of {} x {} are too large", kernel[0], kernel[1]);
+  }
+  return filled({channels * window, 1, kernel[0], kernel[1]},
+                [&](std::int64_t i) { return i % window == i / window % window ? 1.0F : 0.0F; });
+}
+
 /// A convolution that picks each element of a window into a channel of its own.
 void read_unfold(Op& op) {
   const Ints kernel = pair_of(op, "kernel_sizes");
   const Shape shape = op.shape("X").value_or(Shape());
   const std::int64_t channels = shape.size() == 4 ? shape[1] : -1;
   if (channels <= 0) fail(ErrorKind::Unsupported, "its input is no image of known channels");
-  const std::int64_t window = kernel[0] > kMost / kernel[1] ? kMost : kernel[0] * kernel[1];
-  if (window > kMost / window || channels > kMost / (window * window)) {
-    fail(ErrorKind::Unsupported, "its windows of {} x {} are too large", kernel[0], kernel[1]);
-  }
-  const Shape weight{channels * window, 1, kernel[0], kernel[1]};
-  const Tensor picks = filled(
-      weight, [&](std::int64_t i) { return i % window == i / window % window ? 1.0F : 0.0F; });
-  const ValueId parts = op.node("Conv", {op.in("X"), op.constant(convert(picks, op.dtype("X")))},
+  const Tensor weight = convert(picks(channels, kernel), op.dtype("X"));
+  const ValueId parts = op.node("Conv", {op.in("X"), op.constant(weight)},
                                 {{"strides", pair_of(op, "strides")},
                                  {"pads", paddings(op)},
                                  {"dilations", pair_of(op, "dilations")},
                                  {"group", channels}});
-  op.set("Y", op.reshape(parts, {0, channels * window, -1}));
+  op.set("Y", op.reshape(parts, {0, channels * size_of(kernel), -1}));
+}
+
+/// The reverse: a transposed convolution that adds what windows say of each element.
+void read_fold(Op& op) {
+  const Ints kernel = pair_of(op, "kernel_sizes");
+  const Ints strides = pair_of(op, "strides");
+  const Ints dilations = pair_of(op, "dilations");
+  const Ints sizes = pair_of(op, "output_sizes");
+  const Ints pads = paddings(op);
+  const Shape shape = op.shape("X").value_or(Shape());
+  const std::int64_t window = size_of(kernel);
+  if (shape.size() != 3 || shape[1] <= 0 || shape[1] % window != 0) {
+    fail(ErrorKind::Unsupported, "its input has no known windows of {} elements", window);
+  }
+  const std::int64_t channels = shape[1] / window;
+  Ints counts;
+  Ints missing;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const bool small = sizes[i] <= kMost && pads[i] >= 0 && pads[i] <= kMost && pads[i + 2] >= 0 &&
+                       pads[i + 2] <= kMost && dilations[i] <= kMost && kernel[i] <= kMost;
+    const std::int64_t room =
+        small ? sizes[i] + pads[i] + pads[i + 2] - dilations[i] * (kernel[i] - 1) - 1 : -1;
+    if (room < 0) fail(ErrorKind::BadModel, "its windows do not fit an image of {}", sizes[i]);
+    counts.push_back(room / strides[i] + 1);
+    missing.push_back(room % strides[i]);
+  }
+  const ValueId maps = op.reshape(op.in("X"), {0, shape[1], counts[0], counts[1]});
+  const Tensor weight = convert(picks(channels, kernel), op.dtype("X"));
+  op.set("Y", op.node("ConvTranspose", {maps, op.constant(weight)},
+                      {{"strides", strides},
+                       {"pads", pads},
+                       {"output_padding", missing},
+                       {"dilations", dilations},
+                       {"group", channels}}));
+}
+
+/// Windows along the last axis, one a column.
+void read_frame(Op& op) {
+  const Shape shape = op.shape("X").value_or(Shape());
+  const std::int64_t length = op.integer("frame_length");
+  const std::int64_t step = op.integer("hop_length");
+  const std::int64_t size = shape.empty() ? -1 : shape.back();
+  if (op.integer("axis") != -1 || length <= 0 || step <= 0 || size < length) {
+    fail(ErrorKind::Unsupported, "it is read where it cuts a last axis of known size");
+  }
+  const std::int64_t count = (size - length) / step + 1;
+  if (length > kMost / count) fail(ErrorKind::Unsupported, "it makes {} frames", count);
+  Ints places;
+  for (std::int64_t i = 0; i < length; ++i) {
+    for (std::int64_t k = 0; k < count; ++k) places.push_back(i + k * step);
+  }
+  const ValueId index =
+      op.constant(Tensor::of<std::int64_t>({length, count}, std::span<const std::int64_t>(places)));
+  op.set("Out", op.node("Gather", {op.in("X"), index}, {{"axis", std::int64_t{-1}}}));
 }
 
 /// ONNX puts the places of a block before the channels, Paddle behind them.
@@ -139,6 +202,9 @@ constexpr std::string_view kWindow = "kernel_sizes strides=1,1 paddings=0,0 dila
 
 constexpr auto kRows = std::to_array<OpRow>({
     {"unfold", "", "X", "Y", kWindow, read_unfold},
+    {"fold", "", "X", "Y", "output_sizes kernel_sizes strides=1,1 paddings=0,0 dilations=1,1",
+     read_fold},
+    {"frame", "", "X", "Out", "frame_length hop_length axis=-1", read_frame},
     {"pixel_unshuffle", "", "X", "Out", "downscale_factor=1 data_format=NCHW",
      read_pixel_unshuffle},
     {"temporal_shift", "", "X", "Out", "seg_num shift_ratio=0.25 data_format=NCHW",

@@ -32,6 +32,10 @@ void expect_known(const Program& program) {
        fmt::join(names, ", "));
 }
 
+void note(const std::vector<Argument>& arguments, std::set<std::string_view>& names) {
+  for (const Argument& each : arguments) names.insert(each.variables.begin(), each.variables.end());
+}
+
 void expect_own_names(const Program& program) {
   for (const Block& block : program.blocks) {
     std::set<std::string_view> names;
@@ -170,6 +174,32 @@ void declare_outputs(Translator& translator, const Block& block) {
 }
 
 }  // namespace
+
+void drop_unread(Program& program) {
+  std::set<std::string_view> read;
+  for (const Block& block : program.blocks) {
+    read.insert(block.results.begin(), block.results.end());
+    if (&block == &program.blocks.front()) continue;
+    for (const OpItem& op : block.ops) note(op.inputs, read);
+  }
+  std::vector<OpItem>& ops = program.blocks.front().ops;
+  std::vector<bool> wanted(ops.size(), false);
+  for (std::size_t i = ops.size(); i-- > 0;) {
+    const auto leads_on = [&](const Argument& made) {
+      return std::ranges::any_of(made.variables,
+                                 [&](const std::string& name) { return read.contains(name); });
+    };
+    // One without outputs works in place.
+    wanted[i] =
+        is_port(ops[i]) || ops[i].outputs.empty() || std::ranges::any_of(ops[i].outputs, leads_on);
+    if (wanted[i]) note(ops[i].inputs, read);
+  }
+  std::vector<OpItem> kept;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (wanted[i]) kept.push_back(std::move(ops[i]));
+  }
+  ops = std::move(kept);
+}
 
 void expect_readable(const Program& program) {
   expect_known(program);

@@ -18,6 +18,10 @@ namespace quench::paddle {
 /// The parameters of a program, in the order of its variables.
 std::vector<const VarItem*> parameters_of(const Program& program);
 
+/// Operators of the outermost block that lead to no output go, as where Paddle exports a network
+/// without them: a metric that nobody fetches.
+void drop_unread(Program& program);
+
 /// Throws Error(Unsupported) that lists all operators which are not known, and Error(BadModel) for
 /// names that exist twice: what can be told before parameters are read.
 void expect_readable(const Program& program);

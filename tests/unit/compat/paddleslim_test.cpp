@@ -85,6 +85,31 @@ TEST(QuantPostStatic, SixOperatorTypesByDefault) {
   std::filesystem::remove(path);
 }
 
+/// In a file of Paddle nothing but layers reads rounded numbers.
+TEST(QuantPostStatic, RoundsWhatTheListedTypesRead) {
+  const std::string folder = out_path("rounds") + ".d";
+  QuantPostStaticOptions options = paddle_options(folder);
+  options.save_model_filename = "model.pdmodel";
+  quant_post_static(options, with_threads(1));
+  const Model model = load(folder + "/model.pdmodel");
+  const Uses uses(model.graph);
+  int layers = 0;
+  for (const Node& node : model.graph.nodes) {
+    const bool layer = node.op_type == "Conv" || node.op_type == "MatMul" || node.op_type == "Gemm";
+    for (const ValueId input : node.inputs) {
+      if (input == kNoValue || model.graph.constant(input) != nullptr) continue;
+      const NodeId maker = uses.producer[static_cast<std::size_t>(input)];
+      const bool rounded =
+          maker >= 0 &&
+          model.graph.nodes[static_cast<std::size_t>(maker)].op_type == "DequantizeLinear";
+      layers += rounded && layer ? 1 : 0;
+      EXPECT_TRUE(!rounded || layer) << node.name;
+    }
+  }
+  EXPECT_GT(layers, 2);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(QuantPostStatic, SamplesWithoutABatchDimension) {
   const std::string path = out_path("samples");
   QuantPostStaticOptions options = paddle_options(path);
@@ -164,9 +189,54 @@ TEST(Analysis, SaysWhatEachLayerCosts) {
   ASSERT_TRUE(std::getline(text, line));
   EXPECT_EQ(line.find("layer name: " + found.layers.front().layer), 0U) << line;
   EXPECT_NE(line.find(", sensitivity metric: "), std::string::npos) << line;
-  options.quant_model_dir = "trained";
-  expect_in("quant_model_dir", error_of([&] { Analysis analysis(options); }));
   std::filesystem::remove_all(options.save_dir);
+}
+
+TEST(Analysis, RanksTheLayersOfAQuantisedModel) {
+  const std::string quantised = out_path("quantised25");
+  quant_post_static(paddle_options(quantised), with_threads(1));
+  AnalysisOptions options;
+  options.float_model_dir = data_folder();
+  options.quant_model_dir = quantised;
+  options.data_loader = in_memory(12);
+  options.save_dir = out_path("analysis_of_quantised") + ".d";
+  const Analysis analysis(options, with_threads(1));
+  const SensitivityResult found = analysis.metric_error_analyse();
+  ASSERT_GT(found.layers.size(), 1U);
+  // The most harmful comes first: without its quantisation the outputs are nearest.
+  EXPECT_GE(found.layers.front().metric, found.layers.back().metric);
+  std::ifstream text(options.save_dir + "/analysis.txt");
+  std::string line;
+  ASSERT_TRUE(std::getline(text, line));
+  EXPECT_EQ(line.find("layer name: " + found.layers.front().layer), 0U) << line;
+  expect_in("quant_model_dir", error_of([&] { (void)analysis.statistical_analyse(); }));
+  expect_in("quant_model_dir", error_of([&] { (void)analysis.get_target_quant_model(0.9); }));
+
+  AnalysisQatOptions trained;
+  trained.quant_model_dir = quantised;
+  trained.float_model_dir = data_folder();
+  trained.data_loader = in_memory(12);
+  trained.save_dir = options.save_dir;
+  trained.quantizable_op_type = {"conv2d"};
+  trained.qat_metric = 0.5;
+  const SensitivityResult some = AnalysisQAT(trained, with_threads(1)).metric_error_analyse();
+  EXPECT_LT(some.layers.size(), found.layers.size());
+  for (const LayerSensitivity& layer : some.layers) EXPECT_EQ(layer.op_type, "Conv");
+  EXPECT_EQ(some.quantized_metric, 0.5);
+  trained.quantizable_op_type = {"conv2d_transpose"};
+  expect_in("ConvTranspose",
+            error_of([&] { AnalysisQAT(trained, with_threads(1)).metric_error_analyse(); }));
+  std::filesystem::remove(quantised);
+  std::filesystem::remove_all(options.save_dir);
+}
+
+/// 0.9 would be decibels.
+TEST(AnalysisPTQ, ATargetNeedsAMetric) {
+  AnalysisPtqOptions options;
+  options.model_dir = data_folder();
+  options.data_loader = in_memory(8);
+  const AnalysisPTQ analysis(options, with_threads(1));
+  expect_in("eval_function", error_of([&] { (void)analysis.get_target_quant_model(0.9); }));
 }
 
 TEST(AnalysisPTQ, OwnMetricAndTheKeysOfTheConfig) {

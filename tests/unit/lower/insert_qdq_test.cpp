@@ -67,6 +67,31 @@ TEST(InsertQdq, OneQAndADqForEachReader) {
   EXPECT_NE(model.graph.find("y_DequantizeLinear_Output_1"), kNoValue);
 }
 
+/// As PaddleSlim does where types are listed: what a Relu reads keeps its numbers and notes a
+/// scale.
+TEST(InsertQdq, RoundsForLayersOnly) {
+  Network net;
+  net.conv("x", "y").then("Add", {"x", "y"}, "sum").conv("sum", "out").output("out");
+  net.output("y");
+  QuantConfig config;
+  config.target = "paddle";
+  config.quantizable_op_type = {"Conv"};
+  config.round_for_layers_only = true;
+  const Model model = net.quantized(config);
+  EXPECT_EQ(count(model, "QuantizeLinear"), 2U);  // what both convolutions read
+  const Uses uses(model.graph);
+  for (const Node& node : model.graph.nodes) {
+    if (node.op_type != "Add") continue;
+    const NodeId noted = uses.producer[static_cast<std::size_t>(node.inputs[0])];
+    ASSERT_GE(noted, 0);
+    const Node& note = model.graph.nodes[static_cast<std::size_t>(noted)];
+    EXPECT_EQ(note.op_type, "Identity");
+    EXPECT_GT(note.get_float("noted_scale", 0), 0);
+    EXPECT_EQ(model.graph[note.inputs[0]].name, "x");
+    EXPECT_EQ(model.graph[node.inputs[1]].name, "y");
+  }
+}
+
 TEST(InsertQdq, SharedWeightsAreStoredOnce) {
   Network net;
   net.numbers("w", {2, 2, 1, 1}, {1, 2, 3, 4});

@@ -13,6 +13,33 @@ namespace {
 
 bool is_variable(const std::string& text) { return text.starts_with(':'); }
 
+/// The variables that hold arrays of tensors.
+std::set<std::string> arrays_of(const ProgramDesc& program) {
+  std::set<std::string> names;
+  for (const BlockDesc& block : program.blocks()) {
+    for (const OpDesc& op : block.ops()) {
+      if (op.type() != "write_to_array") continue;
+      for (const OpDesc::Var& var : op.outputs()) {
+        names.insert(var.arguments().begin(), var.arguments().end());
+      }
+    }
+  }
+  return names;
+}
+
+/// Those of some variables that an operator reads or writes.
+std::set<std::string> named_by(const OpDesc& op, const std::set<std::string>& names) {
+  std::set<std::string> found;
+  for (const auto* list : {&op.inputs(), &op.outputs()}) {
+    for (const OpDesc::Var& var : *list) {
+      for (const std::string& name : var.arguments()) {
+        if (names.contains(name)) found.insert(name);
+      }
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 Originals::Originals(const Model& model, ProgramDesc program, Inner inner)
@@ -49,8 +76,27 @@ void Originals::find_groups() {
     group.op = origin->op;
     group.nodes.push_back(static_cast<NodeId>(i));
   }
+  // What writes and reads an array stays together, or all of it is written anew.
+  const std::set<std::string> arrays = arrays_of(program_);
+  std::set<std::string> without;
+  std::size_t before = 0;
+  do {
+    before = without.size();
+    keep(groups, without);
+    for (const auto& [op, group] : groups) {
+      if (last_.contains(group.nodes.back())) continue;
+      without.merge(named_by(program_.blocks(0).ops(op), arrays));
+    }
+  } while (without.size() > before);
+}
+
+void Originals::keep(const std::map<int, Group>& groups, const std::set<std::string>& without) {
+  called_.clear();
+  holders_.clear();
+  last_.clear();
+  inside_.clear();
   for (const auto& [op, group] : groups) {
-    if (!whole(group)) continue;
+    if (!named_by(program_.blocks(0).ops(op), without).empty() || !whole(group)) continue;
     call_outputs(group);
     last_[group.nodes.back()] = group;
     inside_.insert(group.nodes.begin(), group.nodes.end());

@@ -35,6 +35,8 @@ class Originals {
   };
   void find_constants();
   void find_groups();
+  /// Keeps those that are whole and read and write none of some variables.
+  void keep(const std::map<int, Group>& groups, const std::set<std::string>& without);
   bool whole(const Group& group) const;
   bool has_form(const Group& group) const;
   bool same(const Group& group, const Node& node, const Origin& origin) const;

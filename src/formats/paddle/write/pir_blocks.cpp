@@ -102,6 +102,7 @@ AttrValue attribute_value(std::string_view kind, const Attr::Data& data) {
 std::string_view program_name(std::string_view type) {
   if (type == "split_with_num") return "split";
   if (type == "tril" || type == "triu") return "tril_triu";
+  if (type == "repeat_interleave_with_tensor_index") return "repeat_interleave";
   return type == "set_value_with_tensor" ? "set_value" : type;
 }
 
@@ -149,7 +150,7 @@ OpDesc as_program(const OpItem& op, const Constants& constants) {
     return form->find(argument.name) != nullptr && form->find(argument.name)->operand;
   };
   OpDesc made;
-  made.set_type(std::string(program_name(op.type)));
+  Op::named(made, program_name(op.type));
   for (const Argument& each : op.inputs) {
     if (!gives_attribute(each)) Op(made).in(each.name.c_str(), each.variables);
   }

@@ -159,6 +159,9 @@ OpItem normal(OpItem op) {
     }
   }
   if (op.type == "tril_triu") op.type = is_true(op, "lower") ? "tril" : "triu";
+  if (op.type == "repeat_interleave" && input(op, "RepeatsTensor") != nullptr) {
+    op.type = "repeat_interleave_with_tensor_index";
+  }
   if (op.type == "fill_constant") fill_constant(op);
   if (op.type == "assign_value") assign_value(op);
   if (op.type == "matmul") matmul(op);

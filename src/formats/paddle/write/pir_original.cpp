@@ -33,6 +33,19 @@ bool is_given(const OpRow* row, const Argument& argument, const std::set<std::st
   return false;
 }
 
+/// What is written in place has one number and several values: such operators are written anew.
+bool writes_in_place(const OpItem& op) {
+  for (const OpRow& row : array_rows()) {
+    if (row.name == op.type) return true;
+  }
+  return (op.type == "while" && op.outputs.empty()) ||
+         std::ranges::any_of(op.outputs, [&](const Argument& made) {
+           return std::ranges::any_of(op.inputs, [&](const Argument& read) {
+             return !made.variables.empty() && made.variables == read.variables;
+           });
+         });
+}
+
 ProgramDesc program_of(const Block& block, std::size_t count) {
   ProgramDesc program;
   BlockDesc& result = *program.add_blocks();
@@ -43,7 +56,7 @@ ProgramDesc program_of(const Block& block, std::size_t count) {
   std::set<std::string> constants;
   for (const OpItem& op : block.ops) {
     OpDesc& desc = *result.mutable_ops(op.index);
-    desc.set_type(op.type);
+    if (!writes_in_place(op)) desc.set_type(op.type);
     const OpRow* row = find_row(op.type);
     for (const Argument& each : op.inputs) {
       if (!is_given(row, each, constants)) add(*desc.mutable_inputs(), each);

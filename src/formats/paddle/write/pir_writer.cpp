@@ -109,7 +109,9 @@ class PirWriter {
     rename(then.outputs(), op.outputs, outputs);
     Json json = original_->ops()[place];
     for (Json& operand : json["I"]) {
-      operand["%"] = operand_of(pir::integer(operand, "%"), inputs);
+      const std::int64_t before = pir::integer(operand, "%");
+      const bool with_maker = json.contains("regions") && is_made_alone(before, inputs);
+      operand["%"] = with_maker ? copied(before, inputs) : operand_of(before, inputs);
     }
     if (json.contains("regions")) copy_regions(json, inputs);
     std::vector<std::vector<std::string>> made;
@@ -198,9 +200,28 @@ class PirWriter {
       const auto now = inputs.find(names[0]);
       if (now != inputs.end()) return ops_.number(now->second);
     }
-    if (const auto known = constants_.find(then); !list && known != constants_.end()) {
-      return known->second;
+    if (list) constants_.erase(then);
+    return copied(then, inputs);
+  }
+
+  /// Whether an operator without operands makes it, under the name it still has. A loop starts from
+  /// that: it has the type that the loop declares, which its value alone may not have, and it is no
+  /// parameter, which the loop would let go of.
+  bool is_made_alone(std::int64_t then, const Renames& inputs) const {
+    const auto names = original_->names.find(then);
+    const auto maker = original_->makers.find(then);
+    if (names == original_->names.end() || names->second.size() != 1 ||
+        maker == original_->makers.end()) {
+      return false;
     }
+    const Json& op = original_->ops()[maker->second];
+    const auto now = inputs.find(names->second[0]);
+    return pir::items(op, "I").empty() && pir::text(op, "#") != "1.data" &&
+           (now == inputs.end() || now->second == names->second[0]);
+  }
+
+  std::int64_t copied(std::int64_t then, const Renames& inputs) {
+    if (const auto known = constants_.find(then); known != constants_.end()) return known->second;
     Json json = original_->ops().at(original_->makers.at(then));
     for (Json& operand : json["I"]) {
       operand["%"] = operand_of(pir::integer(operand, "%"), inputs);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations and functions of one value.
 #include "formats/paddle/write/writer.h"
+#include "ir/noted_scale.h"
 
 namespace quench::paddle::write {
 namespace {
@@ -25,6 +26,19 @@ void clip(const NodeWriter& node) {
   } else {
     node.unary("clip").set("min", low).set("max", high);
   }
+}
+
+/// What only notes a scale is an attribute of the operator before it, which PIR does not have.
+void identity(const NodeWriter& node) {
+  const float scale = node.node.get_float(kNotedScale, 0.0F);
+  if (scale == 0) {
+    node.unary("assign");
+    return;
+  }
+  constexpr float kMost = 127;
+  const std::string same = node.in();
+  if (node.writer.inner() == Inner::Blocks) node.writer.note_reach(same, scale * kMost);
+  node.writer.alias(node.node.outputs[0], same);
 }
 
 void softmax(const NodeWriter& node, const char* type) {
@@ -78,7 +92,7 @@ std::vector<WriteRow> activation_rows() {
       QUENCH_PLAIN("Sign", "sign"),
       QUENCH_PLAIN("Reciprocal", "reciprocal"),
       QUENCH_PLAIN("Softsign", "softsign"),
-      QUENCH_PLAIN("Identity", "assign"),
+      {"Identity", identity},
       QUENCH_PLAIN("Not", "logical_not"),
       QUENCH_PLAIN("IsNaN", "isnan_v2"),
       {"Mish", [](const NodeWriter& node) { node.unary("mish").set("threshold", 20.0F); }},

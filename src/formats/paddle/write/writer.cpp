@@ -180,11 +180,24 @@ std::string Writer::temporary(std::string_view stem, const ValueType& like) {
   return name;
 }
 
-Op Writer::op(const char* type) {
-  OpDesc& desc = *this->desc().add_ops();
-  desc.set_type(type);
+Op Op::named(OpDesc& desc, std::string_view type) {
+  desc.set_type(std::string(type));
   // Paddle's own tools ask every operator whether it is of the forward pass.
   return Op(desc).set("op_role", 0);
+}
+
+Op Writer::op(const char* type) { return Op::named(*desc().add_ops(), type); }
+
+void Writer::note_reach(const std::string& variable, float reach) {
+  constexpr const char* kThreshold = "out_threshold";
+  for (OpDesc& op : *desc().mutable_ops()) {
+    const bool makes = std::ranges::any_of(op.outputs(), [&](const OpDesc::Var& output) {
+      return std::ranges::find(output.arguments(), variable) != output.arguments().end();
+    });
+    const bool says = std::ranges::any_of(
+        op.attrs(), [&](const OpDesc::Attr& attr) { return attr.name() == kThreshold; });
+    if (makes && !says && op.type() != "feed") Op(op).set(kThreshold, reach);
+  }
 }
 
 void Writer::copy(const BlockDesc& block, const OpDesc& op,

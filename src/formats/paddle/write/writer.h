@@ -34,6 +34,8 @@ inline constexpr const char* kYield = "yield";
 class Op {
  public:
   explicit Op(OpDesc& desc) : desc_(desc) {}
+  /// A new one.
+  static Op named(OpDesc& desc, std::string_view type);
   Op& in(const char* argument, const std::string& name) { return in(argument, Names{name}); }
   Op& in(const char* argument, const Names& names);
   Op& out(const char* argument, const std::string& name) { return out(argument, Names{name}); }
@@ -61,7 +63,9 @@ class Writer {
   void call(ValueId value, const std::string& name);
   /// A constant that an operator makes: no parameter.
   void make(ValueId constant);
-  /// The value is a variable of an outer block.
+  /// The operator that makes a variable says how far its scale reaches.
+  void note_reach(const std::string& variable, float reach);
+  /// The value is a variable of an outer block, or one that there is.
   void alias(ValueId value, const std::string& outer);
   bool taken(const std::string& name) const;
   /// A parameter that is made from a constant, once, in another form than the constant's.

@@ -444,11 +444,13 @@ def strip(path):
 
 def record(family, cases, out):
     main, startup = paddle.static.Program(), paddle.static.Program()
-    with paddle.static.program_guard(main, startup):
+    scope = paddle.static.scope_guard(paddle.static.Scope())
+    with scope, paddle.static.program_guard(main, startup):
         feeds, outputs = build(cases)
         executor = paddle.static.Executor(paddle.CPUPlace())
         executor.run(startup)
-        results = executor.run(main, feed=feeds, fetch_list=outputs)
+        results = [np.array(each) for each in executor.run(main, feed=feeds, fetch_list=outputs,
+                                                           return_numpy=False)]
         path = os.path.join(out, family)
         inputs = [v for v in main.list_vars() if getattr(v, "name", "") in feeds] if not PIR \
             else [op.result(0) for op in main.global_block().ops if op.name() == "pd_op.data"]
