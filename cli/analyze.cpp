@@ -10,6 +10,7 @@
 
 #include "cli/analyze_flags.h"
 #include "cli/commands.h"
+#include "cli/distributed.h"
 #include "cli/errors.h"
 #include "cli/hints.h"
 #include "cli/json.h"
@@ -80,6 +81,7 @@ void print_result(const SensitivityResult& result, const std::string& folder) {
 
 int run_sensitivity(const SensitivityFlags& flags) {
   ProgressBar bar;
+  refuse_tuning_of_parts(flags.shared.job.options.given());
   const Context context = make_context(flags.shared.job.common, bar);
   const AnalyzeOptions options = analyze_options(flags.shared, context);
   SensitivityOptions how = flags.how;
@@ -127,6 +129,7 @@ Command setup_sensitivity(CLI::App& analyze) {
                 "Run the whole model for every layer, without cached values")
       ->excludes(plain);
   app->add_flag("--resume", flags->shared.resume, "Go on where an interrupted run stopped");
+  add_tensor_parallel_flag(*app)->excludes("--elastic");
   return {app, [flags] { return run_sensitivity(*flags); }};
 }
 

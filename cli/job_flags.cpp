@@ -5,6 +5,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include "cli/distributed.h"
 #include "quench/converter_lite.h"
 #include "quench/formats.h"
 
@@ -48,6 +49,17 @@ QuantizeOptions options_of(const JobFlags& flags, const QuantizeOptions& default
 void reads_configuration(Outputs& outputs, const JobFlags& flags) {
   for (const std::string& path : {flags.config, flags.settings, flags.data_config}) {
     outputs.reads(path, "the settings");
+  }
+}
+
+void refuse_tuning_of_parts(const std::vector<std::string_view>& given) {
+  if (!tensor_parallel()) return;
+  const std::string_view tuning = find_option("equalize").group;
+  for (const std::string_view name : given) {
+    if (find_option(name).group != tuning || name.starts_with("no-")) continue;
+    throw Error(ErrorKind::Usage, fmt::format("--{} looks at whole layers, of which no process has "
+                                              "all with --tensor-parallel; leave it out",
+                                              name));
   }
 }
 

@@ -27,4 +27,7 @@ QuantizeOptions options_of(const JobFlags& flags, const QuantizeOptions& default
 /// Tells `outputs` which files say how to quantise.
 void reads_configuration(Outputs& outputs, const JobFlags& flags);
 
+/// With --tensor-parallel: what changes whole layers is not done to parts of them.
+void refuse_tuning_of_parts(const std::vector<std::string_view>& given);
+
 }  // namespace quench::cli

@@ -17,19 +17,8 @@
 namespace quench::cli {
 namespace {
 
-/// What changes whole layers is not done to parts of them.
-void refuse_tuning(const std::vector<std::string_view>& given) {
-  const std::string_view tuning = find_option("equalize").group;
-  for (const std::string_view name : given) {
-    if (find_option(name).group != tuning || name.starts_with("no-")) continue;
-    throw Error(ErrorKind::Usage, fmt::format("--{} looks at whole layers, of which no process has "
-                                              "all with --tensor-parallel; leave it out",
-                                              name));
-  }
-}
-
 int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
-  if (tensor_parallel()) refuse_tuning(flags.options.given());
+  refuse_tuning_of_parts(flags.options.given());
   ProgressBar bar;
   const Context context = make_context(flags.common, bar);
   QuantizeOptions options = options_of(flags, for_runtime(target_of_output(extras.out)));

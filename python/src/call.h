@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "python/src/ranks.h"
 #include "quench/context.h"
@@ -51,7 +52,14 @@ class Call {
     const Watch watch(*this);
     try {
       const py::gil_scoped_release release;
-      return work(context_);
+      if constexpr (std::is_void_v<decltype(work(context_))>) {
+        work(context_);
+        wait_for_files(context_);
+      } else {
+        auto result = work(context_);
+        wait_for_files(context_);
+        return result;
+      }
     } catch (const Error& error) {
       tell_ranks(context_, error);
       raise_pending(error);

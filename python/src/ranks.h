@@ -14,6 +14,9 @@ namespace quench::python {
 /// does not say. The first call waits for the other processes; later ones go on with them.
 void join(const pybind11::object& distributed, Context& context);
 
+/// Until what rank 0 writes is there, for the caller's next step.
+void wait_for_files(const Context& context);
+
 /// Ends the call for the other processes too.
 void tell_ranks(const Context& context, const Error& error);
 

@@ -55,7 +55,7 @@ Scores Checkpoint::load() const {
   if (!context_.ranks) return read();
   Scores scores;
   Packer packer;
-  if (context_.writes()) {
+  if (leads(context_)) {
     for (const auto& [name, list] : read()) {
       packer.put(name);
       packer.put_all(list);
@@ -90,7 +90,7 @@ Scores Checkpoint::read() const {
 }
 
 void Checkpoint::save(const Scores& scores, bool now) {
-  if (!context_.writes()) return;
+  if (!leads(context_)) return;
   const auto time = std::chrono::steady_clock::now();
   if (!now && time - last_ < std::chrono::seconds(1)) return;
   last_ = time;

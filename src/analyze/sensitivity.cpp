@@ -177,10 +177,10 @@ void score_exactly(SensitivityJob& job) {
   PartialRunner runner(job.simulator, job.metric.outputs(), job.context);
   const std::vector<std::size_t> layers = all_of(job);
   const std::int64_t all = job.evaluator.data().batches();
-  const std::int64_t step = job.context.ranks ? batches_at_once(job) : 1;
+  const std::int64_t step = sharers(job.context) != nullptr ? batches_at_once(job) : 1;
   for (std::int64_t batch = 0; batch < all; batch += step) {
     const std::int64_t count = std::min(step, all - batch);
-    if (job.context.ranks) {
+    if (sharers(job.context) != nullptr) {
       score_together(job, runner, batch, count, layers);
     } else {
       score_batch(job, runner, batch, layers);
@@ -195,7 +195,7 @@ void score_quickly(SensitivityJob& job, std::size_t worst) {
   const std::int64_t batches = job.evaluator.data().batches();
   double left = kQuickPart * static_cast<double>(batches) * static_cast<double>(active.size());
   for (std::int64_t batch = 0; batch < batches && !active.empty(); ++batch) {
-    if (job.context.ranks) {
+    if (sharers(job.context) != nullptr) {
       score_together(job, runner, batch, 1, active);
     } else {
       score_batch(job, runner, batch, active);
@@ -225,7 +225,7 @@ void score_layers(const LayerScoring& job, const std::function<bool(std::size_t)
     job.scores[job.layers[open[i]].name] = std::move(scores);
     if (job.checkpoint) job.checkpoint();
   };
-  if (!job.context.ranks) {
+  if (sharers(job.context) == nullptr) {
     for (std::size_t i = 0; i < open.size(); ++i) keep(i, run(static_cast<std::int64_t>(i)));
     return;
   }

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/share.h"
 #include "calibrate/collect.h"
+#include "calibrate/shards.h"
 #include "plan/facts.h"
 #include "quench/lower.h"
 #include "tune/bias_correction.h"
@@ -130,7 +132,7 @@ const QuantParams& Simulator::weight_params(const WeightPlan& plan) {
   one.weights.push_back(plan);
   const QuantSolution found =
       calibrate::solve(state_.model, one, state_.statistics, state_.config.custom_observers,
-                       state_.context.num_threads());
+                       state_.context.num_threads(), shards(state_.context));
   known.push_back({.spec = plan.spec, .params = found.weights.at(plan.key())});
   return known.back().params;
 }
@@ -145,6 +147,10 @@ QuantSolution Simulator::solve(const QuantPlan& plan) {
   calibrate::share_params(plan, solution);
   for (const WeightPlan& weight : plan.weights) {
     solution.weights[weight.key()] = weight_params(weight);
+  }
+  if (Ranks* ranks = shards(state_.context)) {
+    (void)legalize(state_.model, plan, solution);
+    calibrate::share_scales(state_.model, plan, *ranks, solution);
   }
   return solution;
 }

@@ -68,6 +68,8 @@ Ranks* shards(const Context& context) {
   return context.ranks && context.ranks->tensor_parallel() ? context.ranks.get() : nullptr;
 }
 
+bool leads(const Context& context) { return !context.ranks || context.ranks->rank() == 0; }
+
 Share share_of(std::int64_t count, std::int64_t unit, std::int64_t index, std::int64_t parts) {
   const std::int64_t groups = (count + unit - 1) / unit;
   const auto begin = [&](std::int64_t part) {

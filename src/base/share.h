@@ -15,6 +15,8 @@ using Bytes = std::vector<std::byte>;
 Ranks* sharers(const Context& context);
 /// The ranks that each have a part of the model; null: this process has it whole.
 Ranks* shards(const Context& context);
+/// Whether what all ranks have alike is this process's to write.
+bool leads(const Context& context);
 
 /// Neighbours among pieces of work.
 struct Share {

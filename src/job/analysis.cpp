@@ -6,7 +6,9 @@
 #include <filesystem>
 
 #include "base/format.h"
+#include "base/share.h"
 #include "job/job_files.h"
+#include "job/shards.h"
 #include "tune/technique.h"
 
 namespace quench::job {
@@ -37,10 +39,10 @@ void check(const AnalyzeOptions& options, AnalysisNeeds needs) {
 
 RankingFiles::RankingFiles(const std::string& model_path, const AnalyzeOptions& options,
                            const Context& context, Outputs& outputs)
-    : folder(options.save_dir, !context.writes()),
+    : folder(options.save_dir, !leads(context)),
       table((std::filesystem::path(options.save_dir) / "analysis.txt").string()),
       checkpoint((std::filesystem::path(options.save_dir) / "analysis_checkpoint.json").string()) {
-  if (!context.writes()) outputs.keep_nothing();
+  if (!leads(context)) outputs.keep_nothing();
   reads_analysis(outputs, model_path, options);
   outputs.writes(table, "the analysis");
   outputs.writes(checkpoint, "the checkpoint");
@@ -56,7 +58,9 @@ std::unique_ptr<Analysis> start_analysis(const std::string& model_path,
   Job& job = analysis->job;
   job.observes_any_choice = true;
   job.out_path = out_path;
+  start_shards(job, "");
   prepare(job);
+  check_shards(job);
   plan(job);
   // A wrong metric or missing data is reported before the long pass.
   if (needs == AnalysisNeeds::Evaluation)

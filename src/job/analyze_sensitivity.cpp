@@ -8,6 +8,7 @@
 #include "analyze/sensitivity.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "base/share.h"
 #include "formats/locate.h"
 #include "job/analysis.h"
 #include "job/job_files.h"
@@ -112,7 +113,8 @@ void rank_by_data(Analysis& analysis, const SensitivityOptions& how, Checkpoint&
   result.resumed = static_cast<std::int64_t>(job.scores.size());
   job.checkpoint = [&] { checkpoint.save(job.scores); };
   const auto began = Clock::now();
-  if (how.reverse || !how.partial_runs) {
+  // Parts of a model run whole: every collective of a run has its counterparts on the other ranks.
+  if (how.reverse || !how.partial_runs || shards(context) != nullptr) {
     analyze::score_plainly(job, how.reverse);
   } else if (how.quick) {
     analyze::score_quickly(job, static_cast<std::size_t>(how.worst));
@@ -128,6 +130,22 @@ void rank_by_data(Analysis& analysis, const SensitivityOptions& how, Checkpoint&
   result.float_metric = metric.value(evaluator.own_samples(metric));
   result.quantized_metric =
       metric.value(evaluator.samples(analysis.simulator->quantized({}), metric));
+}
+
+/// What no process that has one part of a model can do.
+void check_for_shards(const AnalyzeOptions& options, const SensitivityOptions& how) {
+  const auto no = [](std::string_view what, std::string_view why) {
+    fail(ErrorKind::Usage, "{} {}; leave it out with --tensor-parallel", what, why);
+  };
+  if (how.quick)
+    no("--quick", "stops for a layer when it has seen enough, and ranks must stop alike");
+  if (options.eval_function)
+    no("eval_function", "would get one part of a model, which runs nowhere alone");
+  if (!options.metric_command.empty()) {
+    no("--metric-command", "would get one part of a model, which runs nowhere alone");
+  }
+  if (!how.float_model.empty()) no("--float", "is about whole models");
+  if (!options.quantize.report_save_path.empty()) no("--report", "draws what one process has");
 }
 
 }  // namespace
@@ -152,6 +170,7 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
 SensitivityResult analyze_sensitivity(const std::string& model_path, const AnalyzeOptions& options,
                                       const SensitivityOptions& how, const Context& context,
                                       Outputs& outputs) {
+  if (shards(context) != nullptr) check_for_shards(options, how);
   if (how.worst < 1) fail(ErrorKind::Usage, "the worst layers must be at least 1");
   if (!how.float_model.empty()) {
     return job::analyze_quantized(model_path, options, how, context, outputs);
@@ -171,7 +190,7 @@ SensitivityResult analyze_sensitivity(const std::string& model_path, const Analy
     rank_by_data(analysis, how, checkpoint, context, result);
   }
   result.calibration_seconds = analysis.calibration_seconds;
-  if (!context.writes()) return result;
+  if (!leads(context)) return result;
   job::write_analysis(result, files.table, outputs);
   if (const std::string& page = options.quantize.report_save_path; !page.empty()) {
     job::lower(analysis.job);

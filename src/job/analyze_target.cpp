@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/made_folder.h"
+#include "base/share.h"
 #include "evaluate/random_inputs.h"
 #include "formats/registry.h"
 #include "job/analysis.h"
@@ -161,6 +162,14 @@ Choice search(Analysis& analysis, const AnalyzeOptions& options, const TargetOpt
   return found.choice;
 }
 
+void refuse_parts(const Context& context) {
+  if (shards(context) == nullptr) return;
+  fail(ErrorKind::Unsupported,
+       "the search for a target tries layers on runs that stop when enough is seen, which ranks "
+       "with parts of a model cannot do alike: rank layers by analyze sensitivity and leave the "
+       "first of them in float with skip-node");
+}
+
 }  // namespace
 
 TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions& options,
@@ -171,6 +180,7 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
 
 TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions& options,
                             const TargetOptions& how, const Context& context, Outputs& outputs) {
+  refuse_parts(context);
   if (std::isnan(how.at_least)) fail(ErrorKind::Usage, "--at-least is NaN; give a number");
   if (!context.writes()) outputs.keep_nothing();
   const bool stay = !context.writes();
@@ -214,9 +224,9 @@ TargetResult analyze_target(const std::string& model_path, const AnalyzeOptions&
           .metric = result.metric, .at_least = how.at_least, .trials = goal.trials()};
       if (context.writes()) {
         job::write(finisher.job(), path, outputs);
-        const QuantizeOptions made = options_of(options, choice);
-        write_text((folder / kSettings).string(), settings_json(made), outputs);
-        write_text((folder / kConfig).string(), options::config_text(made), outputs);
+        const QuantizeOptions chosen = options_of(options, choice);
+        write_text((folder / kSettings).string(), settings_json(chosen), outputs);
+        write_text((folder / kConfig).string(), options::config_text(chosen), outputs);
       }
     }
   }

@@ -68,6 +68,12 @@ void start_shards(Job& job, const std::string& out_path) {
          "weights alone need nothing of other ranks: quantise each part by itself, without "
          "--tensor-parallel");
   }
+  const TrainingOptions& training = job.options.training;
+  if (training.any() || training.adaround || training.reconstruct) {
+    fail(ErrorKind::Unsupported,
+         "what is learned is learned of whole layers here: train a model that is split over ranks "
+         "in a loop of your own (quench/qat.h)");
+  }
   job.options.bias_correction = false;
   job.options.equalization = Equalization::Never;
   QuantizeOptions same = job.options;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models whose linear layers are split over ranks. `make FOLDER RANKS` writes a small transformer
-// block as whole.onnx and its parts as part0.onnx and so on, `open` behind it parts whose results
-// are not gathered; `compare WHOLE PART...` puts quantised parts together and holds them against
-// the quantised whole.
+// block as whole.onnx, its parts as part0.onnx and so on, and as joined.onnx the one part of one
+// rank, `open` behind it parts whose results are not gathered; `compare WHOLE PART...` puts
+// quantised parts together and holds them against the quantised whole.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -56,8 +56,9 @@ Tensor part_of(const Tensor& whole, std::size_t axis, std::int64_t ranks, std::i
 /// One block: attention and a perceptron, each with a residual, then a head.
 class Block {
  public:
-  Block(std::int64_t ranks, std::int64_t rank, bool gathered = true)
-      : ranks_(ranks), rank_(rank), gathers_(ranks > 1 && gathered) {
+  /// `joins`: with collectives, be it for one rank.
+  Block(std::int64_t ranks, std::int64_t rank, bool joins, bool gathered = true)
+      : ranks_(ranks), rank_(rank), joins_(joins), gathers_(joins && gathered) {
     model_.ir_version = 8;
     model_.opsets = {{"", 13}, {"com.microsoft", 1}};
     model_.producer_name = "quench tests";
@@ -111,8 +112,8 @@ class Block {
            std::uint32_t seed) {
     constant(out + "_w", part_of(noise({rows, columns}, seed, 0.5F), 0, ranks_, rank_));
     constant(out + "_b", noise({columns}, seed + 1, 0.2F));
-    add("MatMul", {x, out + "_w"}, out + (ranks_ > 1 ? "_part" : "_sum"));
-    if (ranks_ > 1) {
+    add("MatMul", {x, out + "_w"}, out + (joins_ ? "_part" : "_sum"));
+    if (joins_) {
       add("AllReduce", {out + "_part"}, out + "_sum");
       graph().nodes.back().domain = "com.microsoft";
     }
@@ -166,6 +167,7 @@ class Block {
   Model model_;
   std::int64_t ranks_;
   std::int64_t rank_;
+  bool joins_;
   bool gathers_;
 };
 
@@ -270,9 +272,10 @@ void compare(const Summary& whole, const std::vector<Summary>& parts) {
 void run(const std::vector<std::string>& words) {
   if (words.at(0) == "make") {
     const std::int64_t ranks = std::stoll(words.at(2));
-    save(Block(1, 0).run(), words.at(1) + "/whole.onnx");
+    save(Block(1, 0, false).run(), words.at(1) + "/whole.onnx");
+    save(Block(1, 0, true).run(), words.at(1) + "/joined.onnx");
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
-      save(Block(ranks, rank, words.size() < 4).run(),
+      save(Block(ranks, rank, ranks > 1, words.size() < 4).run(),
            words.at(1) + "/part" + std::to_string(rank) + ".onnx");
     }
     return;

@@ -94,6 +94,24 @@ class TensorParallelTest(harness.CliTest):
         floats = json.loads(self.launch(2, "eval", "2/part{rank}.onnx", *words).stdout)
         self.assertGreater(floats["sqnr"], 100)
 
+    def test_sensitivity(self):
+        """Which layer it is, is the same for parts as for one part of all."""
+        def rank(ranks, model, *words):
+            result = self.launch(ranks, "analyze", "sensitivity", model, "--data", "tokens.npy",
+                                 "--activation-observer", "mse", "-o", f"ranking{ranks}", "--json", *words)
+            self.assertTrue((self.dir / f"ranking{ranks}" / "analysis.txt").exists())
+            return json.loads(result.stdout)
+
+        whole = rank(1, "2/joined.onnx")
+        self.assertEqual(len(whole["layers"]), 7)
+        for ranks in (2, 4):
+            parts = rank(ranks, f"{ranks}/part{{rank}}.onnx")
+            self.assertAlmostEqual(parts["quantized"], whole["quantized"], delta=0.05)
+            for own, expected in zip(parts["layers"], whole["layers"], strict=True):
+                self.assertEqual(own["layer"], expected["layer"])
+                self.assertAlmostEqual(own["sqnr"], expected["sqnr"], delta=0.05, msg=own["layer"])
+        self.assertEqual(rank(2, "2/part{rank}.onnx", "--resume")["resumed"], 7)
+
     # One sentence each.
 
     def refused(self, mention, *words, expect, ranks=2):
@@ -114,6 +132,9 @@ class TensorParallelTest(harness.CliTest):
                      "--type", "weight", expect=2)
         self.refused("--equalize looks at whole layers", "quantize", part, "-o", "never{rank}.onnx",
                      *data, "--equalize", "always", expect=2)
+        for words, expect in ((["--quick"], 2), (["--metric-command", "true"], 2), (["--float", "2/whole.onnx"], 2),
+                              (["--equalize", "always"], 2)):
+            self.refused(words[0], "analyze", "sensitivity", part, *data, *words, expect=expect)
         self.refused("it joins 2 parts, but 3 processes run the model", "eval", "2/part0.onnx",
                      "--reference", "2/whole.onnx", *data, expect=4, ranks=3)
         alone = self.run_quench("eval", "2/part0.onnx", "--reference", "2/whole.onnx", *data,

@@ -105,6 +105,18 @@ class DistributedTest(PythonTest):
         self.assert_error("io", ["rank 0 could not be reached", "within 1 s"], alone(rank=1, **place))
         self.assert_error("io", ["rank 1 of 2 did not come within 1 s"], alone(rank=0, **place))
 
+    def test_what_is_not_done_to_parts_of_a_model(self):
+        for call, said in (("train(MODEL, 'x.onnx', images(), labels=labels(), steps=1", "quench/qat.h"),
+                           ("analyze(MODEL, images(), 'target', at_least=1", "analyze sensitivity"),
+                           ("quantize(MODEL, 'x.onnx', images(), type='weight'", "each part by itself")):
+            output, = self.run_all(f"""
+                try:
+                    quench.{call}, distributed=dict(place, tensor_parallel=True))
+                except quench.Error as error:
+                    print(error)
+                """, ranks=1, environment=False)
+            self.assertIn(said, output)
+
     def test_wrong_arguments(self):
         def calibrate(distributed):
             return lambda: quench.calibrate(MODEL, self.path("x.stats"), images(), distributed=distributed)
