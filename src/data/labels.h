@@ -22,7 +22,6 @@ struct Labels {
   std::shared_ptr<const BoxList> boxes;  ///< of images, which say where they come to lie
 
   bool by_name() const noexcept { return !names.empty(); }
-  bool are_classes() const noexcept { return truths == nullptr && boxes == nullptr; }
 };
 
 /// Reads class indices ("name index" lines, a column of indices, an .npy array or an IDX file),

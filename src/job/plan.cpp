@@ -48,7 +48,10 @@ bool is_quantized(const Graph& graph) {
                    which.second > 1 ? format(" and {} more", which.second - 1) : "",
                    reason.substr(reason.find(": ") + 2));
   }
-  if (shown > kMostShown) text += format("\n  and {} more reasons", reasons.size() - kMostShown);
+  if (shown > kMostShown) {
+    const std::size_t more = reasons.size() - kMostShown;
+    text += format("\n  and {} more reason{}", more, more == 1 ? "" : "s");
+  }
   if (text.empty()) text = " it has no node that computes";
   if (is_quantized(job.model.graph)) {
     text += format(

@@ -100,6 +100,17 @@ void make_room_for_bias(const Graph& graph, const Node& node, double input_scale
 }
 
 }  // namespace
+double squared_error(const Tensor& weight, const QuantParams& params) {
+  const std::vector<float> before = to_float(weight);
+  const std::vector<float> after = to_float(fake_quantize(weight, params));
+  double sum = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const double error = static_cast<double>(before[i]) - static_cast<double>(after[i]);
+    sum += error * error;
+  }
+  return sum;
+}
+
 }  // namespace lower
 
 std::vector<CoarserLayer> legalize(const Model& model, const QuantPlan& plan,

@@ -17,4 +17,7 @@ const QuantParams& weight_params(const QuantSolution& solution, const WeightKey&
 Tensor scale_tensor(const QuantParams& params);
 Tensor zero_tensor(const QuantParams& params);
 
+/// What rounding a weight costs.
+double squared_error(const Tensor& weight, const QuantParams& params);
+
 }  // namespace quench::lower

@@ -93,17 +93,6 @@ QuantParams halved(QuantParams params) {
   return params;
 }
 
-double squared_error(const Tensor& weight, const QuantParams& params) {
-  const auto before = to_float(weight);
-  const auto after = to_float(fake_quantize(weight, params));
-  double sum = 0;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    const double error = static_cast<double>(before[i]) - static_cast<double>(after[i]);
-    sum += error * error;
-  }
-  return sum;
-}
-
 bool all_safe(const Tensor& weight, const QuantParams& params, const SumOrder& order,
               std::int64_t limit) {
   return std::ranges::max(greatest_pairs(weight, params, order)) <= limit;
@@ -147,7 +136,7 @@ std::vector<CoarserLayer> avoid_saturation(const Model& model, const QuantPlan& 
     QuantParams best = halved(params);
     const QuantParams finer = grown(weight, params, *order, limit);
     if (all_safe(weight, finer, *order, limit) &&
-        squared_error(weight, finer) <= squared_error(weight, best)) {
+        lower::squared_error(weight, finer) <= lower::squared_error(weight, best)) {
       best = finer;
     }
     changed.push_back(difference(plan::key_of(graph, node), params, best));

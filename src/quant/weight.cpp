@@ -172,11 +172,6 @@ std::vector<std::int16_t> zeros_of(const QuantWeight& weight) {
 
 double QuantWeight::relative_error() const { return signal > 0 ? std::sqrt(noise / signal) : 0; }
 
-DType storage_type(int bits) noexcept {
-  if (bits <= kMaxInt4) return DType::Int4;
-  return bits <= kMaxInt8 ? DType::Int8 : DType::Int16;
-}
-
 QuantWeight quantize_weight(const Tensor& weight, const WeightSpec& spec, int threads) {
   if (spec.bits < 1 || spec.bits > 16) {
     fail(ErrorKind::Usage, "weights take 1 to 16 bits, not {}", spec.bits);

@@ -31,9 +31,6 @@ struct QuantWeight {
   double relative_error() const;
 };
 
-/// The type that holds integers of so many bits.
-DType storage_type(int bits) noexcept;
-
 /// Throws Error(Usage) for bits out of range, Error(BadModel) for weights that are not finite.
 QuantWeight quantize_weight(const Tensor& weight, const WeightSpec& spec, int threads);
 /// The float32 weight that a runtime computes with.

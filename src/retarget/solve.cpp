@@ -7,23 +7,13 @@
 
 #include "base/format.h"
 #include "calibrate/collect.h"
+#include "lower/params.h"
 #include "ops/facts.h"
 #include "quant/dequantize_linear.h"
 #include "retarget/params_of.h"
 
 namespace quench::retargeting {
 namespace {
-
-double squared_error(const Tensor& weight, const QuantParams& params) {
-  const std::vector<float> before = to_float(weight);
-  const std::vector<float> after = to_float(fake_quantize(weight, params));
-  double sum = 0;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    const double error = static_cast<double>(before[i]) - static_cast<double>(after[i]);
-    sum += error * error;
-  }
-  return sum;
-}
 
 /// By what each channel was multiplied; nothing where it was not the same for all its elements.
 std::optional<std::vector<double>> factors(const Tensor& before, const Tensor& after,
@@ -209,7 +199,7 @@ QuantParams Solver::weight(const WeightPlan& planned) const {
   kept.spec.axis = given->spec.axis;
   std::ranges::fill(kept.zero_point, kept.spec.is_signed ? 0 : (kept.spec.q_max() + 1) / 2);
   const QuantParams wider = anew();
-  return squared_error(tensor, kept) <= squared_error(tensor, wider) ? kept : wider;
+  return lower::squared_error(tensor, kept) <= lower::squared_error(tensor, wider) ? kept : wider;
 }
 
 }  // namespace quench::retargeting

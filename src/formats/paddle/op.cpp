@@ -242,6 +242,22 @@ std::vector<double> Op::reals(std::string_view name) const {
   return {real(name)};
 }
 
+std::optional<Tensor> Op::literal(DType dtype) const {
+  for (const std::string_view name :
+       {"values", "fp32_values", "int32_values", "int64_values", "bool_values"}) {
+    if (!given(name)) continue;
+    const std::vector<double> values = reals(name);
+    if (values.empty()) continue;
+    const Shape shape = integers("shape");
+    if (num_elements(shape) != std::ssize(values)) {
+      fail(ErrorKind::BadModel, "its shape {} does not take its {} values", to_string(shape),
+           values.size());
+    }
+    return convert(Tensor::of<double>(shape, std::span<const double>(values)), dtype);
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> Op::texts(std::string_view name) const {
   const Attr* found = attribute(name);
   if (found == nullptr) return {};

@@ -66,6 +66,8 @@ class Op {
   std::vector<std::int64_t> integers(std::string_view name) const;
   std::vector<double> reals(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
+  /// The numbers that the operator holds itself, in its shape; nothing where it has none.
+  std::optional<Tensor> literal(DType dtype) const;
   /// Whether the program gives it.
   bool given(std::string_view name) const;
   /// An attribute that may also come as tensors.

@@ -91,22 +91,10 @@ void read_fill_batch_size_like(Op& op) {
 void read_assign(Op& op) { op.set("Out", op.node("Identity", {op.in("X")})); }
 
 void read_assign_value(Op& op) {
-  const Shape shape = op.integers("shape");
   const DType dtype = type_of(op, DType::Float32);
-  for (const std::string_view name :
-       {"values", "fp32_values", "int32_values", "int64_values", "bool_values"}) {
-    if (!op.given(name)) continue;
-    const std::vector<double> values = op.reals(name);
-    if (values.empty()) continue;
-    if (num_elements(shape) != std::ssize(values)) {
-      fail(ErrorKind::BadModel, "its shape {} does not take its {} values", to_string(shape),
-           values.size());
-    }
-    op.set("Out",
-           op.constant(convert(Tensor::of<double>(shape, std::span<const double>(values)), dtype)));
-    return;
-  }
-  op.set("Out", filled_constant(op, shape, 0, dtype));
+  std::optional<Tensor> values = op.literal(dtype);
+  op.set("Out", values ? op.constant(std::move(*values))
+                       : filled_constant(op, op.integers("shape"), 0, dtype));
 }
 
 void read_shape(Op& op) { op.set("Out", op.cast(op.sizes(op.in("Input")), DType::Int32)); }

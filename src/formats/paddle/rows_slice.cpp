@@ -94,18 +94,7 @@ ValueId overwritten(Op& op, ValueId x, ValueId value, const std::vector<Range>& 
 }
 
 Tensor values_of(Op& op, DType dtype) {
-  for (const std::string_view name :
-       {"values", "fp32_values", "int32_values", "int64_values", "bool_values"}) {
-    if (!op.given(name)) continue;
-    const std::vector<double> values = op.reals(name);
-    if (values.empty()) continue;
-    const Shape shape = op.integers("shape");
-    if (num_elements(shape) != std::ssize(values)) {
-      fail(ErrorKind::BadModel, "its shape takes {} values; it has {}", to_string(shape),
-           values.size());
-    }
-    return convert(Tensor::of<double>(shape, std::span<const double>(values)), dtype);
-  }
+  if (auto values = op.literal(dtype)) return std::move(*values);
   fail(ErrorKind::BadModel, "it has no values to write");
 }
 

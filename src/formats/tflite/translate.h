@@ -76,7 +76,6 @@ class Translator {
   const OpItem* only_reader(int tensor) const;
   ValueId integers(int tensor, Layout layout);
   ValueId in_other_layout(int tensor, ValueId value, Layout from);
-  ValueId output_value(int tensor);
 
   const Program& program_;
   GraphMaker make_;

@@ -225,7 +225,7 @@ int Program::slot_of(const std::string& value) const {
 }
 
 Quanter* Program::quanter_at(int slot) {
-  return quantizes_ && quantizes_values_ ? value_quanter_[static_cast<std::size_t>(slot)] : nullptr;
+  return quantizes_ ? value_quanter_[static_cast<std::size_t>(slot)] : nullptr;
 }
 
 Program::Schedule Program::make_schedule(const std::vector<int>& fed,

@@ -41,7 +41,6 @@ class Program {
   /// Off: in float, as the model that is trained was.
   void quantize(bool on) noexcept { quantizes_ = on; }
   /// Likewise for activations alone.
-  void quantize_activations(bool on) noexcept { quantizes_values_ = on; }
   /// From now on so large a share of every activation's elements stays in float, by chance.
   void drop(double share) noexcept { drop_ = share; }
   void seed(std::uint64_t seed) { random_.seed(seed); }
@@ -173,7 +172,6 @@ class Program {
   double drop_ = 0;
   std::mt19937_64 random_;
   bool quantizes_ = true;
-  bool quantizes_values_ = true;
 };
 
 }  // namespace quench::qat

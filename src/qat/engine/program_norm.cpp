@@ -78,7 +78,7 @@ at::Tensor Program::bias_for(const Bias& bias) {
   if (norm != nullptr && normalizes()) return at::zeros_like(norm->shift);
   const at::Tensor real =
       norm != nullptr ? folded_bias(*norm) : slots_[static_cast<std::size_t>(bias.constant)];
-  return quantizes_ && quantizes_values_ ? quantized_bias(bias, real) : real;
+  return quantizes_ ? quantized_bias(bias, real) : real;
 }
 
 void Program::normalize(const Norm& norm, at::Tensor& value) {

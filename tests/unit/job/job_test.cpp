@@ -35,6 +35,25 @@ TEST(Job, OneModelHoldsAllThreeTypes) {
   EXPECT_GE(counted(NodePlan::Kind::Integer), 2);
 }
 
+TEST(Job, ARefusalCountsTheReasonsThatItLeavesOut) {
+  constexpr auto kFloat = std::to_array<const char*>(
+      {"Erf", "Exp", "Floor", "Log", "Neg", "Reciprocal", "Sin", "Cos", "Tan"});
+  testing::Network net;
+  std::string last = "x";
+  for (const char* op : kFloat) {
+    net.then(op, {last}, std::string("made_") + op);
+    last = net.graph().nodes.back().name;
+  }
+  net.output(last);
+  const TempFolder folder;
+  save(net.model, folder.path("model.onnx"));
+  job::Job job(folder.path("model.onnx"), {}, {});
+  job::prepare(job);
+  const auto [kind, text] = testing::error_of([&] { job::plan(job); });
+  EXPECT_EQ(kind, ErrorKind::Unsupported);
+  EXPECT_TRUE(text.ends_with("and 1 more reason")) << text;
+}
+
 TEST(Job, AStoredWeightIsFoundBehindAValueThatKeptItsName) {
   testing::Network net;
   net.conv("x", "a").conv("a", "out").output("a").output("out");

@@ -77,6 +77,21 @@ Kernel make_group_norm(const OpContext& context) {
   };
 }
 
+/// Calls work(from, to) for every row, shared by all threads.
+template <typename Work>
+void for_rows(const at::Tensor& x, const at::Tensor& dst, const Work& work) {
+  const std::int64_t columns = x.size(-1);
+  const float* src = x.data_ptr<float>();
+  float* to = dst.data_ptr<float>();
+  constexpr std::int64_t kGrain = 1 << 14;
+  share(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t row = begin; row < end; ++row) {
+            work(src + row * columns, to + row * columns);
+          }
+        });
+}
+
 /// Rows by our own loops.
 at::Tensor norm_rows(const at::Tensor& given, const at::Tensor& scale, const at::Tensor& bias,
                      float epsilon) {
@@ -89,15 +104,7 @@ at::Tensor norm_rows(const at::Tensor& given, const at::Tensor& scale, const at:
   const RowNorm norm{.scale = factors.data_ptr<float>(),
                      .bias = shifts.defined() ? shifts.data_ptr<float>() : nullptr,
                      .epsilon = epsilon};
-  const float* src = x.data_ptr<float>();
-  float* to = dst.data_ptr<float>();
-  constexpr std::int64_t kGrain = 1 << 14;
-  share(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
-        [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t row = begin; row < end; ++row) {
-            layer_norm_loop(src + row * columns, norm, to + row * columns, columns);
-          }
-        });
+  for_rows(x, dst, [&](const float* src, float* to) { layer_norm_loop(src, norm, to, columns); });
   return dst;
 }
 
@@ -153,15 +160,7 @@ Kernel make_rms_norm(const OpContext& context) {
 at::Tensor lp_norm_rows(const at::Tensor& x, bool second) {
   at::Tensor dst = new_alike(x, at::kFloat);
   const std::int64_t columns = x.size(-1);
-  const float* src = x.data_ptr<float>();
-  float* to = dst.data_ptr<float>();
-  constexpr std::int64_t kGrain = 1 << 14;
-  share(0, x.numel() / columns, std::max<std::int64_t>(kGrain / columns, 1),
-        [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t row = begin; row < end; ++row) {
-            lp_norm_loop(src + row * columns, second, to + row * columns, columns);
-          }
-        });
+  for_rows(x, dst, [&](const float* src, float* to) { lp_norm_loop(src, second, to, columns); });
   return dst;
 }
 

@@ -133,14 +133,7 @@ class FastConv {
                               weight_shape_[1] * weight_shape_[2] * weight_shape_[3]);
     dnnl::convolution_forward::primitive_desc pd(desc, attributes_for(fusion, form, dst_desc),
                                                  dnnl_engine());
-    Plan plan;
-    plan.primitive = make_primitive<dnnl::convolution_forward>(pd);
-    plan.src = placeholder(pd.src_desc());
-    plan.weights = weights_.as(pd.weights_desc());
-    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
-    if (bias_.defined()) {
-      plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias_.data_ptr());
-    }
+    Plan plan = plan_of_layer<dnnl::convolution_forward>(pd, weights_, bias_);
     plan.bind(pd, fusion, form);
     return plan;
   }

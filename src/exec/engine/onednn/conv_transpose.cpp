@@ -65,14 +65,7 @@ class FastConvTranspose {
         {window.pads[2] - extra_[0], window.pads[3] - extra_[1]});
     dnnl::deconvolution_forward::primitive_desc pd(
         desc, attributes_for(fusion_, ResidualForm::Separate, dst_desc), dnnl_engine());
-    Plan plan;
-    plan.primitive = make_primitive<dnnl::deconvolution_forward>(pd);
-    plan.src = placeholder(pd.src_desc());
-    plan.weights = weights_.as(pd.weights_desc());
-    plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
-    if (bias_.defined()) {
-      plan.args[DNNL_ARG_BIAS] = memory(bias_desc, dnnl_engine(), bias_.data_ptr());
-    }
+    Plan plan = plan_of_layer<dnnl::deconvolution_forward>(pd, weights_, bias_);
     plan.bind(pd, fusion_, ResidualForm::Separate);
     return plan;
   }

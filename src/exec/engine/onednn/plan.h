@@ -90,6 +90,21 @@ class PackedWeights {
   dnnl::memory packed_;
 };
 
+/// A plan with what a layer reads; its destination is for the caller to bind.
+template <typename Primitive>
+Plan plan_of_layer(typename Primitive::primitive_desc& pd, PackedWeights& weights,
+                   const at::Tensor& bias) {
+  Plan plan;
+  plan.primitive = make_primitive<Primitive>(pd);
+  plan.src = placeholder(pd.src_desc());
+  plan.weights = weights.as(pd.weights_desc());
+  plan.args = {{DNNL_ARG_SRC, plan.src}, {DNNL_ARG_WEIGHTS, plan.weights}};
+  if (bias.defined()) {
+    plan.args[DNNL_ARG_BIAS] = dnnl::memory(pd.bias_desc(), dnnl_engine(), bias.data_ptr());
+  }
+  return plan;
+}
+
 /// The destination of a fused product: the residual's own memory when nobody reads it again.
 at::Tensor destination(Call& call, const Fusion& fusion, at::MemoryFormat format,
                        at::IntArrayRef shape, ResidualForm& form);
