@@ -19,6 +19,7 @@ void read_program(const Read& read) {
   try {
     paddle::Program program = read();
     paddle::unify_quantization(program);
+    paddle::drop_unread(program);
     paddle::expect_readable(program);
     std::map<std::string, Tensor> parameters;
     for (const paddle::VarItem* var : paddle::parameters_of(program)) {

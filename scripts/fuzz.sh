@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs every fuzzing harness of a build tree: fuzz.sh BUILD SECONDS [NAME...]. A harness is a program
 # fuzz_NAME; it starts from fuzz/seeds/NAME and fuzz/regressions/NAME and, when NAME contains onnx or
-# session, from the small models of Debian's libonnx-testdata. What it learns stays in
+# session, from the small models of Debian's libonnx-testdata, and Paddle's from the programs that the
+# tests hold. What it learns stays in
 # BUILD/corpus/NAME; a crash is kept in BUILD/crashes and fails the run.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -44,6 +45,8 @@ for name in "$@"; do
   done
   case $name in
   *onnx* | *session*) folders="$folders $(model_seeds)" ;;
+  paddle_pir) folders="$folders $root/tests/unit/formats/paddle_cases/pir" ;;
+  paddle_program) folders="$folders $root/tests/unit/formats/paddle_cases" ;;
   esac
   extra=
   if [ "$name" = session ]; then

@@ -150,7 +150,7 @@ void read_accuracy(Op& op) {
   const ValueId hits = op.cast(op.node("Equal", {op.in("Indices"), label}), DType::Int64);
   const ValueId right =
       op.reduce("ReduceSum", op.reduce("ReduceMax", hits, {1}, false), {0}, false);
-  const ValueId all = op.reshape(op.size_of(label, 0), {});
+  const ValueId all = op.reshape(op.size_of(op.in("Out"), 0), {});
   const auto share = [&](ValueId value) { return op.cast(value, DType::Float32); };
   // Older programs have one of each, newer ones a scalar.
   const auto set = [&](std::string_view output, ValueId value) {

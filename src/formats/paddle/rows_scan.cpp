@@ -42,6 +42,8 @@ ValueId moved(Op& op, ValueId x, const Axis& axis, std::int64_t by, ValueId neut
 }
 
 ValueId run_along(Op& op, ValueId x, const Axis& axis, ValueId neutral, const Combine& combine) {
+  constexpr std::int64_t kMost = 1 << 24;
+  if (axis.length > kMost) fail(ErrorKind::Unsupported, "its axis has {} elements", axis.length);
   for (std::int64_t by = 1; by < axis.length; by *= 2) {
     x = combine(moved(op, x, axis, by, neutral), x);
   }

@@ -128,6 +128,19 @@ TEST(PaddleRead, AllUnknownOperatorsAreListedFirst) {
   expect_contains(text, {"flux_capacitor", "warp_drive (2 times)"});
 }
 
+/// A metric beside the network, as scripts of training leave it in.
+TEST(PaddleRead, WhatNobodyFetchesIsLeftOut) {
+  const auto measured = [](bool fetched) {
+    return error_after([&](ProgramBuilder& builder) {
+      builder.op("flux_capacitor", {{"X", {"y"}}}, {{"Out", {"flux"}}});
+      builder.op("warp_drive", {{"X", {"flux"}}}, {{"Out", {"metric"}}});
+      if (fetched) builder.output("metric");
+    });
+  };
+  EXPECT_EQ(measured(false), "no error");
+  expect_contains(measured(true), {"flux_capacitor", "warp_drive"});
+}
+
 TEST(PaddleRead, BadProgramsAreNamed) {
   expect_contains(error_after([](auto& b) { b.program.mutable_version()->set_version(4000000); }),
                   {"Paddle 4.0.0", "older"});
