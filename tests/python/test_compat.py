@@ -213,7 +213,12 @@ class PaddleSlim(PythonTest):
         paddleslim.quant_post_static(None, MODEL, self.path("q.onnx"), data_loader=[x])
         ranked = paddleslim.quant.AnalysisQAT(
             quant_model_dir=self.path("q.onnx"), float_model_dir=MODEL, data_loader=[x],
-            save_dir=self.path("aq")).metric_error_analyse()
+            save_dir=self.path("aq"), quantizable_op_type=["conv2d"],
+            qat_metric=0.5).metric_error_analyse()
+        self.assertEqual({layer.op_type for layer in ranked.layers}, {"Conv"})
+        self.assertEqual(ranked.quantized_metric, 0.5)
+        ranked = paddleslim.quant.Analysis(MODEL, self.path("q.onnx"), data_loader=[x],
+                                           save_dir=self.path("a25q")).metric_error_analyse()
         self.assertTrue(ranked.layers)
 
     def test_modules_that_scripts_import_from(self):
