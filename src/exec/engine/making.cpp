@@ -9,6 +9,7 @@
 #include "exec/engine/bridge.h"
 #include "exec/engine/pool_allocator.h"
 #include "exec/engine/program.h"
+#include "ops/ops.h"
 
 namespace quench::exec {
 namespace {
@@ -130,7 +131,8 @@ Program::MadeStep Program::make_now(const Step& step) const {
     for (const ValueId id : node.inputs) {
       if (is_streamed(id)) bytes += graph_.constant(id)->num_bytes();
     }
-    expect_room(2 * bytes);  // as they lie in the file, and as the kernel wants them
+    // As they lie in the file, and as the kernel wants them; what only picks rows wants no other.
+    expect_room(ops::is(node, ops::kMoves) ? bytes : 2 * bytes);
     const OpContext context = context_of(node, options_, unsupported);
     Kernel kernel = info->make(context);
     if (!kernel.run) fail(ErrorKind::Unsupported, "{}", kernel.refusal);

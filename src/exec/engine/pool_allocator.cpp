@@ -112,6 +112,11 @@ class Pool {
 
   void make_room(std::uint64_t size) {
     if (ceiling_.bytes == 0 || has_room(size)) return;
+    // What others have freed was theirs when the run began.
+    const std::uint64_t before = resident_bytes();
+    give_back_memory();
+    const std::uint64_t freed = before - std::min(before, resident_bytes());
+    ceiling_.others -= std::min(ceiling_.others, freed);
     give_back();
     give_back_memory();
     if (!has_room(size)) throw std::bad_alloc();
