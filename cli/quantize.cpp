@@ -29,8 +29,8 @@ int run_quantize(const JobFlags& flags, const QuantizeExtras& extras) {
   if (!extras.report_json.empty()) outputs.writes(extras.report_json, "the JSON report");
   options.report_save_path = extras.report;
   if (!extras.target_metric.empty()) {
-    const int code = quantize_to_target(flags.model, extras.out, options, extras, context, outputs,
-                                        flags.common.json);
+    const int code =
+        quantize_to_target(flags.model, options, extras, context, outputs, flags.common.json);
     if (code == kOk) {
       suggest_after("target", flags.common, {{"model", flags.model}, {"out", extras.out}});
     }

@@ -24,15 +24,15 @@ void add_extra_flags(CLI::App& app, QuantizeExtras& extras) {
       ->type_name("X");
 }
 
-int quantize_to_target(const std::string& model, const std::string& out,
-                       const QuantizeOptions& options, const QuantizeExtras& extras,
-                       const Context& context, Outputs& outputs, bool json) {
+int quantize_to_target(const std::string& model, const QuantizeOptions& options,
+                       const QuantizeExtras& extras, const Context& context, Outputs& outputs,
+                       bool json) {
   AnalyzeOptions analysis;
   analysis.quantize = options;
   analysis.metric = extras.target_metric;
-  analysis.save_dir = out + ".analysis";
+  analysis.save_dir = extras.out + ".analysis";
   const TargetResult result = analyze_target(
-      model, analysis, {.at_least = extras.at_least, .out_path = out}, context, outputs);
+      model, analysis, {.at_least = extras.at_least, .out_path = extras.out}, context, outputs);
   if (context.writes()) {
     if (json) {
       print_json(to_json(result));

@@ -21,8 +21,8 @@ void add_extra_flags(CLI::App& app, QuantizeExtras& extras);
 
 /// Instead of quantising every layer: as many as meet the metric. What was found is printed, as
 /// JSON if so asked. Returns the exit code.
-int quantize_to_target(const std::string& model, const std::string& out,
-                       const QuantizeOptions& options, const QuantizeExtras& extras,
-                       const Context& context, Outputs& outputs, bool json);
+int quantize_to_target(const std::string& model, const QuantizeOptions& options,
+                       const QuantizeExtras& extras, const Context& context, Outputs& outputs,
+                       bool json);
 
 }  // namespace quench::cli

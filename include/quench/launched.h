@@ -21,7 +21,7 @@ struct LaunchedRank {
 using Variables = std::function<std::optional<std::string>(const char* name)>;
 
 /// Throws Error(Usage) that says which variable is missing or wrong.
-LaunchedRank launched_rank(const Variables& environment);
+LaunchedRank launched_rank(const Variables& look_up);
 
 /// Gives a context this process's part of its machine's cores, unless it names a number of threads,
 /// and a GPU of its own.
